@@ -1,0 +1,98 @@
+"""What a round adds beside its features: a clipped residual, in fixed point, and its noise."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidArgument
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+#: Sums stay below 2**62: one bit for the sign, one to spare.
+SUM_BITS = 62
+#: An epoch is never longer: sums keep at least 21 bits of resolution.
+MOST_ROUNDS = 1 << 40
+#: The widest noise has a standard deviation of about 2^27 integers: rounding then costs nothing
+#: that matters, and numerical slack is still the least (see `randomness`).
+NOISE_BITS = 27
+#: Standard deviations that noise may have, in integers; `fit` keeps within them.
+SMALLEST_STD, LARGEST_STD = 2.0**10, 2.0**27.25
+#: For these, the law of the noise is this close to ideal in each integer (total variation).
+SLACK_PER_INTEGER = 2.0**-43
+#: Fewer bits than this would truncate the features themselves away.
+FEWEST_BITS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Residual:
+    """h = clip(y - prediction . phi(x), +-width): what is left to learn, within a public width.
+
+    >>> Residual(np.zeros(1), 0.5).of(np.array([[1.0]]), np.array([0.8])).tolist()
+    [0.5]
+    """
+
+    prediction: Floats
+    width: float
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.prediction).all() or not self.width > 0.0:
+            raise InvalidArgument("residual", "a finite prediction and a positive width")
+        prediction = self.prediction.copy()
+        prediction.setflags(write=False)
+        object.__setattr__(self, "prediction", prediction)
+
+    def of(self, phi: Floats, rewards: Floats) -> Floats:
+        """The clipped residual of each round."""
+        return np.clip(rewards - np.sum(phi * self.prediction, axis=1), -self.width, self.width)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Standard deviations: `gram` of an off-diagonal entry of the gram matrix, `cross` of hφ.
+
+    >>> Noise.none().cross
+    0.0
+    """
+
+    gram: float
+    cross: float
+
+    @classmethod
+    def none(cls) -> "Noise":
+        """Exact statistics: not private."""
+        return cls(0.0, 0.0)
+
+    @classmethod
+    def split(cls, mu: float, width: float, share: float) -> "Noise":
+        """mu spent on gram and cross together: `share` in (0, 1] moves noise to the gram.
+
+        sigma_X = (1 + q) / mu        sigma_u = (1 + q) w / (sqrt(q) mu)
+        """
+        return cls((1 + share) / mu, (1 + share) * width / (math.sqrt(share) * mu))
+
+
+def fixed_point(values: Floats, bits: int | NDArray[np.int32]) -> Integers:
+    """Round toward zero to multiples of 2^-bits, as integers: never longer than `values`.
+
+    >>> fixed_point(np.array([0.75, -0.75, 0.1]), 2).tolist()
+    [3, -3, 0]
+    """
+    return np.trunc(np.ldexp(values, bits)).astype(np.int64)
+
+
+def noise_bits(*stds: float) -> int:
+    """Bits for which the widest of these standard deviations is about 2^27 integers."""
+    bits = math.floor(NOISE_BITS - math.log2(max(stds)))
+    if bits < FEWEST_BITS:
+        raise InvalidArgument("privacy", "a budget whose noise does not drown every answer")
+    return bits
+
+
+def spare_bits(rounds: int) -> int:
+    """The most bits an entry of at most 1 may have, so that sums over the rounds fit."""
+    if rounds > MOST_ROUNDS:
+        raise InvalidArgument("rounds", f"at most {MOST_ROUNDS} in one epoch", rounds)
+    return SUM_BITS - max(rounds, 1).bit_length()
