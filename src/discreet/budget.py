@@ -1,0 +1,228 @@
+"""What is promised about privacy: exact Gaussian accounting, and the sentence that says it.
+
+A mechanism is mu-Gaussian private if telling neighbouring inputs apart is never easier than
+telling N(0, 1) from N(mu, 1). In terms of epsilon and delta that is, exactly,
+
+    delta(epsilon) = Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu).
+"""
+
+import importlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from scipy.optimize import brentq
+from scipy.special import erfcx, ndtr
+
+from discreet import checks
+from discreet.errors import InvalidArgument
+
+Protect = Literal["decisions", "rewards"]
+
+
+@dataclass(frozen=True)
+class GaussianPrivacy:
+    """A privacy cost, as the mu of Gaussian differential privacy.
+
+    >>> cost = GaussianPrivacy.of(epsilon=1.0, delta=1e-6)
+    >>> round(cost.mu, 4), round(cost.epsilon(1e-6), 6), round(cost.epsilon(1e-9), 2)
+    (0.2367, 1.0, 1.32)
+    """
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", checks.number("mu", self.mu, above=0.0))
+
+    @classmethod
+    def of(cls, epsilon: float, delta: float) -> "GaussianPrivacy":
+        """The largest mu that keeps the promise (epsilon, delta)."""
+        high = 1.0
+        while _delta(high, epsilon) < delta:
+            high *= 2.0
+        while _delta(high / 2.0, epsilon) > delta:
+            high /= 2.0
+
+        def excess(mu: float) -> float:
+            return _delta(mu, epsilon) - delta
+
+        return cls(_root(excess, high / 2.0, high))
+
+    def delta(self, epsilon: float) -> float:
+        """The smallest delta for this epsilon."""
+        return _delta(self.mu, checks.number("epsilon", epsilon, at_least=0.0))
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon for this delta; 0 where none is needed."""
+        delta = checks.number("delta", delta, above=0.0)
+        if _delta(self.mu, 0.0) <= delta:
+            return 0.0
+        high = 1.0
+        while _delta(self.mu, high) > delta:
+            high *= 2.0
+
+        def excess(epsilon: float) -> float:
+            return _delta(self.mu, epsilon) - delta
+
+        return _root(excess, 0.0, high)
+
+    def dp_event(self) -> Any:
+        """The same cost as an event of the dp-accounting package, which must be installed."""
+        events: Any = importlib.import_module("dp_accounting")  # heavy, and only an oracle
+        return events.GaussianDpEvent(noise_multiplier=1.0 / self.mu)
+
+
+@dataclass(frozen=True)
+class NonPrivate:
+    """No privacy: statistics are released exactly. Nothing falls back to this by itself.
+
+    >>> NonPrivate().guarantee
+    'No privacy guarantee: every release holds exact statistics of what people answered.'
+    """
+
+    protect: ClassVar[None] = None
+
+    @property
+    def guarantee(self) -> str:
+        """The sentence for the review board."""
+        return "No privacy guarantee: every release holds exact statistics of what people answered."
+
+
+@dataclass(frozen=True)
+class JointDP:
+    """Everyone's round is hidden from everyone else: joint (epsilon, delta)-privacy.
+
+    `protect="decisions"` covers a round's decision set, context and reward; `"rewards"` covers
+    the reward alone and takes decision sets and contexts for public. A person may take part in
+    `rounds_per_user` rounds, which the privatizer enforces; k rounds cost at most k times the
+    mu of one, so each gets mu / k.
+
+    >>> round(JointDP(epsilon=1.0, delta=1e-6).mu_per_round, 4)
+    0.2367
+    >>> JointDP(epsilon=1e-6, delta=0.5)
+    Traceback (most recent call last):
+    discreet.errors.InvalidArgument: delta: expected at most epsilon (are the two swapped?), got 0.5
+    """
+
+    epsilon: float
+    delta: float
+    protect: Protect = "decisions"
+    rounds_per_user: int = 1
+
+    def __post_init__(self) -> None:
+        epsilon, delta = _checked(self.epsilon, self.delta)
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", delta)
+        if self.protect not in ("decisions", "rewards"):
+            raise InvalidArgument("protect", "'decisions' or 'rewards'", self.protect)
+        rounds = checks.count("rounds_per_user", self.rounds_per_user)
+        object.__setattr__(self, "rounds_per_user", rounds)
+
+    @cached_property
+    def cost(self) -> GaussianPrivacy:
+        """What a person who uses all their rounds gives away, at most."""
+        return GaussianPrivacy.of(self.epsilon, self.delta)
+
+    @property
+    def mu_per_round(self) -> float:
+        """The mu that one round may cost."""
+        return self.cost.mu / self.rounds_per_user
+
+    @property
+    def guarantee(self) -> str:
+        """The sentence for the review board."""
+        rounds = "1 round" if self.rounds_per_user == 1 else f"{self.rounds_per_user} rounds"
+        covered = {
+            "decisions": "decision set, context and reward",
+            "rewards": "reward (decision sets and contexts are declared public)",
+        }[self.protect]
+        return (
+            f"Joint differential privacy, epsilon = {self.epsilon:g} at delta = {self.delta:g} "
+            f"(exactly: Gaussian privacy with mu = {self.cost.mu:.4g}). "
+            f"Unit: one person, in at most {rounds}; covered: the {covered} of those rounds. "
+            "Replace them by anything: the probability of every set of releases, exports and "
+            f"other people's actions changes by at most a factor e^{self.epsilon:g}, plus "
+            f"{self.delta:g}. "
+            "Public: the plan, the indices and number of asks, every epoch and release; kernels "
+            "and settings fitted to releases are post-processing. "
+            "Assumed: a reward does not depend on other people's actions, user ids tell people "
+            "apart, and the privatizer and its journal are trusted. "
+            "Not covered: that and when a person took part, a person's own view of their action, "
+            "and settings chosen by looking at the raw data."
+        )
+
+
+@dataclass(frozen=True)
+class LocalDP:
+    """Nobody is trusted: each person's report is private before it leaves their device.
+
+    >>> round(LocalDP(epsilon=8.0, delta=0.1).cost.mu, 3)
+    3.111
+    """
+
+    epsilon: float
+    delta: float
+    protect: ClassVar[Protect] = "decisions"
+
+    def __post_init__(self) -> None:
+        epsilon, delta = _checked(self.epsilon, self.delta)
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", delta)
+
+    @cached_property
+    def cost(self) -> GaussianPrivacy:
+        """What one report gives away, at most."""
+        return GaussianPrivacy.of(self.epsilon, self.delta)
+
+
+Privacy = NonPrivate | JointDP
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A seed instead of the operating system's bits: reproducible, and marked as not private.
+
+    >>> Simulation(seed=7)
+    Simulation(seed=7)
+    """
+
+    seed: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seed", checks.whole("seed", self.seed))
+
+
+def _checked(epsilon: float, delta: float) -> tuple[float, float]:
+    epsilon = checks.number("epsilon", epsilon, above=0.0)
+    delta = checks.number("delta", delta, above=0.0)
+    if delta >= 1.0:
+        raise InvalidArgument("delta", "a probability below 1", delta)
+    if delta > epsilon:
+        raise InvalidArgument("delta", "at most epsilon (are the two swapped?)", delta)
+    return epsilon, delta
+
+
+def _delta(mu: float, epsilon: float) -> float:
+    """delta(epsilon), without cancellation or overflow.
+
+    With a = mu/2 - eps/mu and b = -mu/2 - eps/mu, e^eps phi(b) = phi(a): delta is phi(a) times
+    the difference of two Mills ratios.
+    """
+    near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    if near < 0:
+        return float(ndtr(-near)) - _tail_times(far, near)
+    return math.exp(-near * near / 2) / 2 * float(erfcx(near / SQRT2) - erfcx(far / SQRT2))
+
+
+def _tail_times(far: float, near: float) -> float:
+    """e^eps Phi(-far) = exp(-near^2 / 2) erfcx(far / sqrt 2) / 2."""
+    return math.exp(-near * near / 2) / 2 * float(erfcx(far / SQRT2))
+
+
+SQRT2 = math.sqrt(2.0)
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    return float(brentq(function, low, high, xtol=1e-300, rtol=1e-14, maxiter=500))
