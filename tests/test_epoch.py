@@ -1,0 +1,278 @@
+"""Epochs: pure functions of public digests, and what their releases teach."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from discreet import canonical
+from discreet.budget import JointDP, NonPrivate
+from discreet.domain import Box, Integer
+from discreet.epoch import SHARES, SMALLEST_WIDTH, Epoch, _line, _pool, learn, open_epoch
+from discreet.errors import InvalidArgument
+from discreet.inference import expected_error
+from discreet.kernels import SquaredExponential
+from discreet.plan import Exploration, Plan, Prior, Schedule
+from discreet.policy import unpacked
+from discreet.posterior import Posterior
+from discreet.release import GENESIS, Release
+
+BOX = Box({"x": (0, 1), "n": Integer(0, 5)}, feasible="x * n <= 4")
+
+
+def _plan(**changes):
+    given = {"domain": BOX, "privacy": NonPrivate(), "kernel": SquaredExponential(0.5)}
+    return Plan(**{**given, "rewards": (-2.0, 4.0), **changes})
+
+
+def _open(plan, posterior=None, *, number=0, first=0, previous=GENESIS):
+    posterior = Posterior.before(plan) if posterior is None else posterior
+    return open_epoch(plan, posterior, number=number, first=first, previous=previous)
+
+
+def _release(plan, epoch, *, previous=GENESIS):
+    """Every ask of a whole-box epoch answered, by a fixed function of the action."""
+    points = np.stack([epoch.policy.from_menu(index) for index in range(epoch.length)])
+    rewards = np.array([plan.centred(3 * np.sin(5 * point.sum())) for point in points])
+    rows = epoch.encoding.encode(plan.map, points, rewards)
+    return (
+        Release(epoch.digest, previous, epoch.length, rows.sum(axis=0), private=False),
+        points,
+        rewards,
+    )
+
+
+def test_opening_an_epoch_is_a_pure_function():
+    plan = _plan()
+    posterior = Posterior.before(plan)
+    assert _open(plan, posterior).digest == _open(plan, posterior).digest
+    assert _open(_plan()).digest == _open(plan).digest
+    later = {"number": 3, "first": 40, "previous": "ab" * 32}
+    assert _open(plan, posterior, **later).digest == _open(_plan(), **later).digest
+
+
+def test_the_plan_and_the_release_before_decide_what_looks_random():
+    epochs = [
+        _open(_plan()),
+        _open(_plan(name="another study")),
+        _open(_plan(), previous="ab" * 32),
+    ]
+    assert len({epoch.digest for epoch in epochs}) == 3
+    assert len({epoch.policy.menu.tobytes() for epoch in epochs}) == 3
+    tilts = [
+        _open(plan, previous=previous).policy.tilts.tobytes()
+        for plan in (_plan(decisions="candidates"), _plan(decisions="candidates", name="another"))
+        for previous in (GENESIS, "ab" * 32)
+    ]
+    assert len(set(tilts)) == 4
+
+
+def test_an_epoch_names_its_plan_and_the_release_before():
+    plan = _plan()
+    epoch = _open(plan, number=2, first=30, previous="ab" * 32)
+    assert (epoch.plan, epoch.previous) == (plan.digest, "ab" * 32)
+    assert (epoch.number, epoch.first, epoch.end) == (2, 30, 30 + epoch.length)
+
+
+def test_lengths_follow_the_schedule_and_stop_at_the_horizon():
+    plan = _plan(schedule=Schedule(first=10, growth=1.5), horizon=100)
+    lengths, asked = [], 0
+    while asked < 100:
+        lengths.append(_open(plan, number=len(lengths), first=asked).length)
+        asked += lengths[-1]
+    assert lengths == [10, 5, 8, 12, 18, 27, 20]
+
+
+@pytest.mark.parametrize("decisions", ["box", "candidates"])
+def test_the_first_epoch_spreads_over_the_box_or_draws_from_the_prior(decisions):
+    plan = _plan(decisions=decisions)
+    epoch = _open(plan)
+    assert epoch.policy.optimism == 0.0
+    if decisions == "box":
+        assert epoch.policy.tilts.size == epoch.policy.packed_whitening.size == 0
+        assert len(np.unique(epoch.policy.menu, axis=0)) == epoch.length
+        assert BOX.admits(epoch.policy.menu).all()
+        assert np.array_equal(BOX.snap(epoch.policy.menu), epoch.policy.menu)
+    else:
+        assert epoch.policy.menu.shape == (0, BOX.dimension)
+        assert epoch.policy.tilts.shape == (epoch.length, plan.map.dimension)
+
+
+def test_a_context_leaves_the_menu_empty():
+    domain = Box({"dose": (0, 1), "age": (0, 1)}, context=["age"])
+    plan = _plan(domain=domain)
+    for number, first in ((0, 0), (1, 20)):
+        assert _open(plan, number=number, first=first).policy.menu.shape == (0, 2)
+
+
+@pytest.mark.parametrize("decisions", ["box", "candidates"])
+def test_a_warm_start_does_not_spread_but_uses_what_is_known(decisions):
+    plan = _plan(decisions=decisions)
+    learnt = Posterior.before(plan)
+    m = plan.map.dimension
+    prior = Prior(
+        canonical.digest(plan.domain),
+        canonical.digest(plan.map),
+        plan.rewards,
+        5 * learnt.precision,
+        np.ones(m),
+        True,
+    )
+    warm = _plan(decisions=decisions, features=plan.map, prior=prior)
+    epoch = _open(warm)
+    draws = min(warm.exploration.draws, epoch.length)
+    if decisions == "box":
+        assert len(epoch.policy.menu) == draws
+    else:
+        assert epoch.policy.optimism == warm.exploration.optimism
+        assert len(epoch.policy.tilts) == draws
+
+
+def test_tilts_are_the_mean_plus_scaled_draws():
+    exploration = Exploration(optimism=1.0, sampling=0.0, draws=4)
+    plan = _plan(decisions="candidates", exploration=exploration)
+    posterior = _known(plan)
+    later = _open(plan, posterior, number=1, first=20, previous="ab" * 32)
+    assert np.allclose(later.policy.tilts, posterior.coefficients, rtol=0, atol=1e-12)
+    assert later.policy.optimism == 1.0
+    lower = unpacked(later.policy.packed_whitening, plan.map.dimension)
+    assert np.allclose(lower, posterior.whitening, rtol=0, atol=1e-12)
+
+
+def _known(plan, precision=5.0):
+    m = plan.map.dimension
+    rng = np.random.default_rng(0)
+    return Posterior(plan.map, precision * np.eye(m), precision * rng.standard_normal(m) / 8)
+
+
+def _joint(**changes):
+    return _plan(privacy=JointDP(1.0, 1e-6), **changes)
+
+
+# -- what a private epoch encodes
+
+
+@pytest.mark.parametrize("decisions", ["box", "candidates"])
+def test_a_private_epoch_costs_no_more_than_its_round_was_promised(decisions):
+    for rounds in (1, 4):
+        privacy = JointDP(1.0, 1e-6, rounds_per_user=rounds)
+        plan = _plan(privacy=privacy, decisions=decisions)
+        for epoch in (_open(plan), _open(plan, _known(plan), number=1, first=500)):
+            assert epoch.encoding.bound(plan.map) <= privacy.mu_per_round
+            assert epoch.encoding.bound(plan.map) == pytest.approx(privacy.mu_per_round, rel=1e-4)
+
+
+@pytest.mark.parametrize("decisions", ["box", "candidates"])
+def test_residuals_are_from_what_is_predicted_within_a_width_that_shrinks(decisions):
+    plan = _joint(decisions=decisions, signal_std=3.0, noise_std=0.1)
+    widths = []
+    for precision in (1.0, 50.0, 1e4, 1e12):
+        posterior = _known(plan, precision)
+        residual = _open(plan, posterior, number=1, first=500).encoding.residual
+        assert np.array_equal(residual.prediction, posterior.coefficients)
+        widths.append(residual.width)
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] <= 1.0
+    assert widths[-1] >= SMALLEST_WIDTH
+
+
+def test_the_first_epoch_predicts_nothing():
+    assert not _open(_joint()).encoding.residual.prediction.any()
+
+
+def test_without_privacy_rewards_are_encoded_as_they_are():
+    plan = _plan()
+    encoding = _open(plan, _known(plan), number=1, first=20).encoding
+    assert not encoding.residual.prediction.any()
+    assert encoding.residual.width == 1.0
+    assert not encoding.stds(plan.map).any()
+
+
+@pytest.mark.parametrize("encoding", ["gram", "fourier"])
+def test_the_share_of_the_budget_minimises_the_expected_error(encoding):
+    plan = _joint(decisions="candidates", encoding=encoding)
+    posterior = Posterior.before(plan)
+    epoch = _open(plan, posterior)
+    chosen, points = epoch.encoding, _pool(plan)
+
+    def error(encoding):
+        line = _line(plan, posterior, encoding)
+        return expected_error(posterior, encoding, epoch.length, line, points)
+
+    rounds = epoch.length + plan.expire_after
+    others = [type(chosen).fit(plan.map, chosen.residual, plan.mu, q, rounds) for q in SHARES]
+    assert error(chosen) == min(error(other) for other in others)
+    assert len({error(other) for other in others}) == len(SHARES)
+
+
+@pytest.mark.parametrize("length", [1, 7, 16, 17, 50])
+def test_the_public_gram_is_that_of_what_the_asks_will_play(length):
+    plan = _plan(schedule=Schedule(first=length, growth=2.0))
+    for number, first in ((0, 0), (1, length)):
+        epoch = _open(plan, number=number, first=first)
+        assert epoch.length == length
+        phi = plan.map(np.stack([epoch.policy.from_menu(index) for index in range(length)]))
+        assert np.allclose(epoch.public_gram(plan, epoch.length), phi.T @ phi, rtol=0, atol=1e-10)
+
+
+def test_every_encoding_teaches_the_same_when_all_answer():
+    x = BOX.spread(np.random.default_rng(0).random((50, 2)))
+    learnt = {}
+    # Epochs differ with the plan's digest: let all play the menu of one plan.
+    policy = _open(_plan()).policy
+    for encoding in ("gram", "fourier", "reward"):
+        plan = _plan(encoding=encoding)
+        epoch = dataclasses.replace(_open(plan), policy=policy)
+        release, points, rewards = _release(plan, epoch)
+        learnt[encoding] = learn(plan, Posterior.before(plan), epoch, release)
+    phi = plan.map(points)
+    exact = Posterior.before(plan).absorb(
+        phi.T @ phi, phi.T @ rewards, noise_variance=plan.noise_variance
+    )
+    for posterior in learnt.values():
+        assert np.allclose(posterior.mean(x), exact.mean(x), rtol=0, atol=1e-5)
+        assert np.allclose(posterior.variance(x), exact.variance(x), rtol=0, atol=1e-5)
+
+
+def test_a_release_of_another_epoch_teaches_nothing():
+    plan = _plan()
+    epoch, other = _open(plan), _open(plan, previous="ab" * 32)
+    release, *_ = _release(plan, epoch)
+    with pytest.raises(InvalidArgument, match="release: expected a release of this epoch"):
+        learn(plan, Posterior.before(plan), other, release)
+
+
+@pytest.mark.parametrize("encoding", ["gram", "fourier", "reward"])
+def test_a_release_of_the_wrong_size_teaches_nothing(encoding):
+    plan = _plan(encoding=encoding)
+    epoch = _open(plan)
+    release, *_ = _release(plan, epoch)
+    for integers in (release.integers[:-1], np.append(release.integers, 0)):
+        wrong = Release(epoch.digest, GENESIS, epoch.length, integers, private=False)
+        with pytest.raises(InvalidArgument, match=f"{release.integers.size} integers"):
+            learn(plan, Posterior.before(plan), epoch, wrong)
+
+
+@pytest.mark.parametrize("encoding", ["gram", "fourier", "reward"])
+def test_sums_of_an_epoch_and_all_late_answers_fit(encoding):
+    plan = _plan(encoding=encoding, schedule=Schedule(first=2000), expire_after=10**9)
+    rounds = plan.epoch_length(0) + plan.expire_after
+    assert rounds * _open(plan).encoding.largest < 2**63
+
+
+@pytest.mark.parametrize("decisions", ["box", "candidates"])
+@pytest.mark.parametrize("privacy", [NonPrivate(), JointDP(1.0, 1e-6)], ids=["none", "joint"])
+def test_an_epoch_survives_storage(decisions, privacy):
+    plan = _plan(decisions=decisions, privacy=privacy)
+    epoch = _open(plan)
+    data = canonical.encode(epoch)
+    again = canonical.decode(Epoch, data)
+    assert canonical.encode(again) == data
+    assert again.digest == epoch.digest
+    assert np.array_equal(again.encoding.stds(plan.map), epoch.encoding.stds(plan.map))
+
+
+def test_nobody_can_change_an_epoch_that_is_open():
+    epoch = _open(_plan())
+    with pytest.raises(AttributeError):
+        epoch.length = 5
