@@ -1,0 +1,126 @@
+"""The mechanism: sums plus the epoch's noise, drawn once, and honest about being private."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import ndtr
+
+from discreet import mechanism
+from discreet.budget import JointDP, NonPrivate, Simulation
+from discreet.domain import Box
+from discreet.epoch import open_epoch
+from discreet.kernels import SquaredExponential
+from discreet.plan import Plan, Schedule
+from discreet.posterior import Posterior
+from discreet.randomness import OperatingSystem, Seeded
+from discreet.release import GENESIS
+from discreet.sums import Sums
+
+JOINT = JointDP(1.0, 1e-3)
+
+
+def _plan(encoding, privacy=JOINT):
+    announced = encoding == "announced"
+    return Plan(
+        domain=Box({"x": (0, 1)}),
+        privacy=JointDP(1.0, 1e-3, protect="rewards") if announced else privacy,
+        kernel=SquaredExponential(0.3),
+        decisions="box" if encoding == "reward" else "candidates",
+        public_decisions=announced,
+        encoding=encoding,
+        schedule=Schedule(50),
+    )
+
+
+def _epoch(plan):
+    return open_epoch(plan, Posterior.before(plan), number=0, first=0, previous=GENESIS)
+
+
+def _sums(plan, epoch):
+    rng = np.random.default_rng(0)
+    sums = Sums(epoch.encoding.size(plan.map))
+    points, rewards = rng.random((30, 1)), rng.uniform(-1, 1, 30)
+    for row in epoch.encoding.encode(plan.map, points, rewards):
+        sums.add(row)
+    return sums
+
+
+@pytest.mark.parametrize("encoding", ["gram", "fourier", "reward", "announced"])
+def test_a_release_is_the_sums_plus_noise_of_the_epochs_width(encoding):
+    """False-alarm rate below 1e-6: two tests of all coordinates together, at 1e-7 each."""
+    plan = _plan(encoding)
+    epoch = _epoch(plan)
+    sums, stds = _sums(plan, epoch), epoch.encoding.stds(plan.map)
+    found = [
+        mechanism.release(plan, epoch, sums, asks=epoch.length, bits=OperatingSystem())
+        for _ in range(400)
+    ]
+    noise = np.stack([release.integers for release in found]) - sums.total
+    assert not noise[:, stds == 0].any()
+    white = (noise[:, stds > 0] / stds[stds > 0] / np.sqrt(1 + 2.0**-12)).ravel()
+    tail = stats.chi2.cdf(np.sum(white**2), white.size)
+    assert 5e-8 < tail < 1 - 5e-8
+    assert 2 * ndtr(-abs(white.mean()) * white.size**0.5) > 1e-7
+    assert all((r.epoch, r.previous) == (epoch.digest, epoch.previous) for r in found)
+
+
+@pytest.mark.parametrize("encoding", ["gram", "fourier", "reward"])
+def test_each_coordinate_has_the_noise_it_was_given(encoding):
+    """False-alarm rate below 1e-6: a two-sided test at 1e-10 for each of fewer than 200."""
+    plan = _plan(encoding)
+    epoch = _epoch(plan)
+    stds = epoch.encoding.stds(plan.map)
+    totals = np.zeros((2000, stds.size), dtype=np.int64)
+    noise = mechanism.noisy(totals, stds, bits=OperatingSystem())
+    scores = np.sum((noise / stds) ** 2, axis=0) / (1 + 2.0**-12)
+    assert len(scores) < 200
+    tails = stats.chi2.cdf(scores, len(totals))
+    assert tails.min() > 1e-10
+    assert tails.max() < 1 - 1e-10
+
+
+@pytest.mark.parametrize("encoding", ["gram", "fourier", "reward"])
+def test_without_privacy_a_release_is_exact_and_says_it_is_not_private(encoding):
+    plan = _plan(encoding, NonPrivate())
+    epoch = _epoch(plan)
+    sums = _sums(plan, epoch)
+    release = mechanism.release(plan, epoch, sums, asks=epoch.length, bits=OperatingSystem())
+    assert release.integers.tobytes() == sums.total.tobytes()
+    assert release.private is False
+
+
+def test_private_means_joint_privacy_and_the_operating_systems_bits():
+    joint, none = _plan("fourier"), _plan("fourier", NonPrivate())
+    found = {
+        (plan is joint, type(bits)): mechanism.release(
+            plan, epoch := _epoch(plan), _sums(plan, epoch), asks=epoch.length, bits=bits
+        ).private
+        for plan in (joint, none)
+        for bits in (OperatingSystem(), Seeded(Simulation(1), 0))
+    }
+    assert found == {
+        (True, OperatingSystem): True,
+        (True, Seeded): False,
+        (False, OperatingSystem): False,
+        (False, Seeded): False,
+    }
+
+
+def test_two_releases_of_the_same_sums_are_not_the_same():
+    plan = _plan("reward")
+    epoch = _epoch(plan)
+    sums = _sums(plan, epoch)
+    first, second = (
+        mechanism.release(plan, epoch, sums, asks=epoch.length, bits=OperatingSystem()).integers
+        for _ in range(2)
+    )
+    assert not np.any(first == second)
+
+
+def test_a_release_leaves_the_sums_as_they_were():
+    plan = _plan("gram")
+    epoch = _epoch(plan)
+    sums = _sums(plan, epoch)
+    before = sums.total.tobytes()
+    mechanism.release(plan, epoch, sums, asks=epoch.length, bits=OperatingSystem())
+    assert sums.total.tobytes() == before
