@@ -1,0 +1,39 @@
+"""Private Gaussian-process bandits.
+
+A *plan* is the public agreement: domain, kernel, reward range, privacy. A *bandit* asks for
+actions and is told rewards. Each *epoch* is a block of asks under one frozen public policy;
+answers become integers, integers become sums, and one *release* an epoch updates the posterior
+from which the next epoch is made. A *study* is the public record of all that.
+"""
+
+from discreet.bandit import Bandit, Trial
+from discreet.budget import JointDP, NonPrivate, Simulation
+from discreet.domain import Box, Categorical, Continuous, Integer
+from discreet.errors import DiscreetError
+from discreet.kernels import Additive, Linear, Matern, Part, Polynomial, SquaredExponential
+from discreet.plan import Exploration, Plan, Schedule
+from discreet.study import Recommendation, Study
+
+__all__ = [
+    "Additive",
+    "Bandit",
+    "Box",
+    "Categorical",
+    "Continuous",
+    "DiscreetError",
+    "Exploration",
+    "Integer",
+    "JointDP",
+    "Linear",
+    "Matern",
+    "NonPrivate",
+    "Part",
+    "Plan",
+    "Polynomial",
+    "Recommendation",
+    "Schedule",
+    "Simulation",
+    "SquaredExponential",
+    "Study",
+    "Trial",
+]

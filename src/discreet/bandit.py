@@ -1,0 +1,364 @@
+"""The roles wired in one process: ask, tell, and everything that is safe to show.
+
+A bandit is its journal: each call commits its records first and changes the state after, by the
+same steps that a resumed bandit replays.
+"""
+
+import json
+import numbers
+import os
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import canonical, checks
+from discreet.budget import NonPrivate, Simulation
+from discreet.epoch import Epoch
+from discreet.errors import (
+    DiscreetError,
+    InvalidArgument,
+    JournalDamaged,
+    JournalFailed,
+    JournalForeign,
+    Malformed,
+    Refused,
+    StudyEnded,
+    UnknownTrial,
+)
+from discreet.journal import Journal, SQLiteJournal
+from discreet.plan import Plan
+from discreet.privatizer import Privatizer
+from discreet.release import Release
+from discreet.session import Abandoned, Asked, Told, UserKey
+from discreet.study import SIMULATED, Recommendation, Study, Value
+
+Record = Plan | UserKey | Epoch | Release | Asked | Told | Abandoned
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An action to try: tell its reward, or abandon it.
+
+    `chosen` is the position among the candidates, where candidates were given.
+    """
+
+    number: int
+    action: dict[str, Value]
+    chosen: int | None = None
+
+
+class Bandit:
+    """Ask for an action, tell its reward; learn epoch by epoch.
+
+    `journal` is the path of an SQLite file. A bandit given the journal of a running study
+    resumes it exactly; while it is open, a second writer is refused. With a `simulation` noise
+    comes from its seed and nothing the bandit makes is private. Threads may share a bandit.
+
+    >>> import discreet
+    >>> plan = discreet.Plan(
+    ...     domain=discreet.Box({"dose": (0, 10)}), privacy=discreet.NonPrivate(), horizon=40
+    ... )
+    >>> bandit = discreet.Bandit(plan)
+    >>> for _ in range(40):
+    ...     trial = bandit.ask()
+    ...     bandit.tell(trial, 1 - (trial.action["dose"] - 7) ** 2 / 49)
+    >>> bandit.finish()
+    >>> round(bandit.best().action["dose"])
+    7
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        journal: str | os.PathLike[str] | Journal | None = None,
+        *,
+        simulation: Simulation | None = None,
+    ) -> None:
+        self._journal = (
+            SQLiteJournal(journal) if isinstance(journal, (str, os.PathLike)) else journal
+        )
+        if simulation is not None and not isinstance(simulation, Simulation):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidArgument("simulation", "Simulation(seed), or nothing")
+        self._study = Study(plan)
+        self._simulated = simulation is not None
+        self._lock = threading.RLock()
+        self._broken = False
+        self._privatizer = Privatizer(plan, simulation)
+        try:
+            if not self._resume():
+                self._begin()
+        except BaseException:
+            self.close()
+            raise
+
+    # -- the loop
+
+    def ask(
+        self,
+        candidates: object = None,
+        *,
+        context: Mapping[str, object] | None = None,
+        user: str | None = None,
+    ) -> Trial:
+        """The next action: over the whole box, under a context, or out of candidates.
+
+        Candidates are a sequence of mappings from coordinate names to values, or an array with
+        a column for each coordinate. An action depends on the plan, the releases so far, the
+        index of the ask and what this user brings; never on another user's open round. Under
+        privacy, `user` tells people apart; the id is kept as a keyed hash alone.
+        """
+        options = self._decision_set(candidates, context)
+        with self._lock:
+            pseudonym = self._privatizer.admit(user)
+            if self._privatizer.session.asked == self._study.open_epoch.end:
+                self._choose(0, options)  # no action for this context: refused before a release
+                self._turn_over()
+            self._check_undrawn()
+            number = self._privatizer.session.asked
+            point, chosen = self._choose(number - self._study.open_epoch.first, options)
+            self._commit(Asked(number, point, pseudonym))
+        return Trial(number, self.plan.domain.decode(point), chosen)
+
+    def tell(self, trial: Trial | int, reward: float) -> None:
+        """Count a reward, once; it is clipped to the plan's range."""
+        with self._lock:
+            asked = self._open_round(trial)
+            value = checks.number("reward", reward, echo=False)
+            self._study.check_running()  # a finished study takes no more rewards
+            self._check_undrawn()
+            self._commit(Told(asked.number, self.plan.clip(value)))
+
+    def abandon(self, trial: Trial | int) -> None:
+        """Close a trial that will not be answered; it contributes nothing.
+
+        It was a round all the same: it counts towards `rounds_per_user`.
+        """
+        with self._lock:
+            self._study.check_running()
+            self._commit(Abandoned(self._open_round(trial).number))
+
+    def finish(self) -> None:
+        """Release the open epoch and end the study; trials still open are not counted any more.
+
+        A study that is finished already stays as it is.
+        """
+        with self._lock:
+            self._check_whole()
+            if not self._study.is_running:
+                return
+            release = self._privatizer.release()
+            study = self._study.released(release)
+            with self._committed(release):
+                self._study = study
+
+    # -- for whoever runs the study
+
+    @property
+    def open_trials(self) -> tuple[int, ...]:
+        """The numbers of the trials that wait for a reward: not public."""
+        return self._privatizer.session.open_rounds
+
+    # -- what is public
+
+    @property
+    def plan(self) -> Plan:
+        """The public agreement."""
+        return self._study.plan
+
+    @property
+    def study(self) -> Study:
+        """The public record so far: plan, epochs, releases."""
+        return self._study
+
+    @property
+    def guarantee(self) -> str:
+        """The sentence for the review board."""
+        if self._simulated and not isinstance(self.plan.privacy, NonPrivate):
+            return f"{SIMULATED} {self.plan.privacy.guarantee}"
+        return self._study.guarantee
+
+    @property
+    def asked(self) -> int:
+        """The number of asks so far."""
+        return self._privatizer.session.asked
+
+    def best(self, *, context: Mapping[str, object] | None = None) -> Recommendation:
+        """The action with the highest posterior mean; from the releases alone."""
+        return self._study.best(context)
+
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Write the public record; it holds no sample path and is as private as the plan."""
+        self._study.save(path)
+
+    def close(self) -> None:
+        """Let go of the journal; the study can be resumed from it."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def __enter__(self) -> "Bandit":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- choosing
+
+    def _decision_set(
+        self, candidates: object, context: Mapping[str, object] | None
+    ) -> NDArray[np.float64] | None:
+        domain, kind = self.plan.domain, self.plan.decisions
+        given = {"candidates": candidates is not None, "context": context is not None}
+        if given != {"candidates": kind == "candidates", "context": kind == "context"}:
+            wanted = {
+                "box": "ask() over the whole box",
+                "context": "ask(context={...}) with the context coordinates",
+                "candidates": "ask(candidates)",
+            }
+            raise Refused(
+                f"this plan declares decisions={kind!r}: call {wanted[kind or 'box']}, "
+                "or declare another kind in the plan"
+            )
+        if kind == "candidates":
+            return domain.encode(cast(Any, candidates))
+        return None if context is None else domain.encode_context(context)
+
+    def _choose(
+        self, index: int, options: NDArray[np.float64] | None
+    ) -> tuple[NDArray[np.float64], int | None]:
+        policy, features = self._study.open_epoch.policy, self.plan.map
+        if options is None:
+            return policy.from_menu(index), None
+        if self.plan.decisions == "context":
+            return policy.search(features, index, self.plan.domain, options), None
+        chosen = policy.choose(features, index, options)
+        return options[chosen], chosen
+
+    def _open_round(self, trial: Trial | int) -> Asked:
+        number: object = trial.number if isinstance(trial, Trial) else trial
+        if isinstance(number, bool) or not isinstance(number, numbers.Integral):
+            raise InvalidArgument("trial", "a Trial, or its number")
+        asked = self._privatizer.session.find(int(number))
+        if isinstance(trial, Trial) and trial.action != self.plan.domain.decode(asked.point):
+            raise UnknownTrial(f"trial {number} of this study is another one: wrong study?")
+        return asked
+
+    # -- records: commit, then apply
+
+    def _check_undrawn(self) -> None:
+        """An answer counted after the draw would be in no release: nothing may come in between."""
+        if self._privatizer.drawn:
+            raise JournalFailed(
+                "this epoch's release is drawn, but could not be stored yet: "
+                "ask for the next epoch's first action, or call finish(), again"
+            )
+
+    def _turn_over(self) -> None:
+        self._check_whole()
+        if self.asked == self.plan.horizon:
+            raise StudyEnded("the horizon is reached: tell what is open, then call finish()")
+        release = self._privatizer.release()
+        study = self._study.released(release)
+        epoch = study.next_epoch()
+        with self._committed(release, epoch):
+            self._study = study.opened(epoch)
+            self._privatizer.open(epoch)
+
+    def _commit(self, record: Record) -> None:
+        self._check_whole()
+        with self._committed(record):
+            self._apply(record)
+
+    @contextmanager
+    def _committed(self, *records: Record) -> Generator[None]:
+        """Append the records, then apply them in the body.
+
+        An append that fails has written nothing. Whatever interrupts the two otherwise leaves a
+        bandit that no longer knows what its journal holds, and must be opened again.
+        """
+        try:
+            self._append(*records)
+        except Exception:
+            raise
+        except BaseException:
+            self._broken = True
+            raise
+        self._broken = True
+        yield
+        self._broken = False
+
+    def _check_whole(self) -> None:
+        if self._broken:
+            raise Refused("this bandit was interrupted while it wrote: open its journal again")
+
+    def _append(self, *records: Record) -> None:
+        if self._journal is not None:
+            self._journal.append(*(canonical.encode(record) for record in records))
+
+    def _apply(self, record: Record) -> None:
+        if isinstance(record, Asked | Told):
+            self._study.check_running()  # a round needs one
+        match record:
+            case Asked():
+                self._privatizer.ask(record)
+            case Told():
+                self._privatizer.tell(record)
+            case Abandoned():
+                self._privatizer.abandon(record)
+            case Release():
+                self._study = self._study.released(record)
+            case Epoch():
+                self._study = self._study.opened(record)
+                self._privatizer.open(record)
+            case UserKey():
+                self._privatizer.identify(record)
+            case Plan():
+                raise JournalDamaged("a plan in the middle of a study")
+
+    def _begin(self) -> None:
+        key, epoch = self._privatizer.new_key(), self._study.next_epoch()
+        self._append(self.plan, key, epoch)
+        self._apply(key)
+        self._apply(epoch)
+
+    def _resume(self) -> bool:
+        if self._journal is None:
+            return False
+        records = self._journal.records()
+        first = next(records, None)
+        if first is None:
+            return False
+        try:
+            stored = canonical.decode(Plan, first)
+        except Malformed as error:
+            raise JournalForeign(f"the journal does not begin with a plan: {error}") from error
+        if stored.digest != self.plan.digest:
+            raise JournalForeign(
+                f"the journal belongs to another plan: {difference(stored, self.plan)}"
+            )
+        for data in records:
+            try:
+                self._apply(canonical.decode(Record, data))
+            except Refused:
+                raise
+            except DiscreetError as error:
+                raise JournalDamaged(
+                    f"a record does not fit the ones before it: {error}"
+                ) from error
+        return True
+
+
+def difference(stored: Plan, given: Plan) -> str:
+    """Which fields of two plans differ, for an error message."""
+    here, there = (json.loads(canonical.encode(plan)) for plan in (stored, given))
+    return ", ".join(name for name in here if here[name] != there[name])

@@ -1,0 +1,59 @@
+"""`import discreet` is light: numpy, scipy and the standard library, nothing else."""
+
+import json
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+PROBE = """
+import json, sys
+before = set(sys.modules)
+import discreet
+found = {}
+for name in sorted(set(sys.modules) - before):
+    top = name.partition(".")[0]
+    if top not in sys.stdlib_module_names:
+        found.setdefault(top, getattr(sys.modules[name], "__file__", None))
+print(json.dumps(found))
+"""
+
+
+def imported(code):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def belongs(name, file, packages):
+    """Whether a module is one of the packages, or a part of one under another name.
+
+    Compiled parts of numpy and scipy register helpers (`_cython_3_1_2`, `_cyutility`) at the top;
+    `_sysconfigdata_...` is the standard library's, though not in its list of names.
+    """
+    if name in packages or file is None:
+        return True
+    parts = [Path(sysconfig.get_path("stdlib")) / Path(file).name]
+    parts += [Path(sysconfig.get_path("platlib")) / package for package in packages]
+    return any(Path(file).is_relative_to(part) for part in parts)
+
+
+def test_importing_discreet_loads_nothing_beyond_numpy_scipy_and_the_standard_library():
+    found = imported(PROBE)
+    assert {"discreet", "numpy", "scipy"} <= set(found)
+    packages = ("discreet", "numpy", "scipy")
+    assert [name for name, file in found.items() if not belongs(name, file, packages)] == []
+
+
+def test_the_probe_would_notice_another_package():
+    found = imported(PROBE.replace("import discreet", "import discreet, rich.table"))
+    assert not belongs("rich", found["rich"], ("discreet", "numpy", "scipy"))
+
+
+def test_the_public_names_are_there():
+    import discreet
+
+    for name in discreet.__all__:
+        assert getattr(discreet, name).__doc__
+    assert sorted(discreet.__all__) == discreet.__all__

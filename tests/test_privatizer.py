@@ -1,0 +1,316 @@
+"""The trusted side: what comes in is counted once, and only releases come out."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+from discreet import Box, JointDP, NonPrivate, Plan, Schedule, Simulation, SquaredExponential
+from discreet.errors import DiscreetError, InvalidArgument, Refused, TrialClosed, UnknownTrial
+from discreet.mechanism import release as release_of
+from discreet.privatizer import Privatizer
+from discreet.randomness import OperatingSystem
+from discreet.session import Abandoned, Asked, Told, UserKey
+from discreet.study import Study
+from discreet.sums import Sums
+
+POINTS = np.linspace(0.05, 0.95, 6)[:, None]
+REWARDS = np.array([0.1, 0.9, 0.4, 0.0, 1.0, 0.3])
+
+
+def make_plan(**parts):
+    defaults = {
+        "domain": Box({"dose": (0, 10)}),
+        "privacy": NonPrivate(),
+        "kernel": SquaredExponential(0.4),
+        "schedule": Schedule(first=6, growth=1.5),
+        "expire_after": 4,
+    }
+    return Plan(**(defaults | parts))
+
+
+PLANS = {name: make_plan(encoding=name) for name in ("gram", "fourier", "reward")}
+PLAN = PLANS["gram"]
+EPOCH = Study(PLAN).next_epoch()
+
+
+def make_privatizer(plan=PLAN, epoch=EPOCH, simulation=None):
+    privatizer = Privatizer(plan, simulation)
+    privatizer.identify(privatizer.new_key())
+    privatizer.open(epoch)
+    return privatizer
+
+
+def integers_of(plan, epoch, numbers):
+    """The sums of some rounds, computed without privatizer, session or sums."""
+    centred = 2 * REWARDS - 1
+    encoded = epoch.encoding.encode(plan.map, POINTS, centred)
+    return sum((encoded[n].astype(object) for n in numbers), np.zeros(encoded.shape[1], object))
+
+
+def outcome(privatizer, step, asked):
+    """Do a step and say what happened: None, or the class of the error."""
+    kind, number = step
+    try:
+        if kind == "ask":
+            privatizer.ask(Asked(asked, POINTS[asked]))
+        elif kind == "tell":
+            privatizer.tell(Told(number, float(REWARDS[number])))
+        else:
+            privatizer.abandon(Abandoned(number))
+    except DiscreetError as error:
+        return type(error)
+    return None
+
+
+def test_no_sequence_of_calls_counts_an_answer_twice_or_loses_one():
+    steps = [("ask", None), *itertools.product(("tell", "abandon"), (0, 1))]
+    counts = set()
+    for sequence in itertools.product(steps, repeat=5):
+        privatizer = make_privatizer()
+        asked, open_rounds, told = 0, set(), []
+        for kind, number in sequence:
+            expected = None
+            if kind != "ask" and number not in open_rounds:
+                expected = TrialClosed if number < asked else UnknownTrial
+            if kind == "ask" and asked == 4:  # round 0 expires
+                open_rounds.discard(0)
+            assert outcome(privatizer, (kind, number), asked) is expected
+            if kind == "ask":
+                open_rounds.add(asked)
+                asked += 1
+            elif expected is None:
+                open_rounds.remove(number)
+                told += [number] if kind == "tell" else []
+        assert set(privatizer.session.open_rounds) == open_rounds
+        counts.add(tuple(told))
+        assert privatizer.release().integers.tolist() == list(integers_of(PLAN, EPOCH, told))
+    assert counts == {(), (0,), (1,), (0, 1), (1, 0)}  # the sequences do reach every case
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_answers_in_any_order_give_the_same_bytes(name):
+    plan = PLANS[name]
+    epoch = Study(plan).next_epoch()
+    digests = set()
+    for order in [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)]:
+        privatizer = make_privatizer(plan, epoch)
+        for number in range(4):
+            privatizer.ask(Asked(number, POINTS[number]))
+        for number in order:
+            privatizer.tell(Told(number, float(REWARDS[number])))
+        digests.add(privatizer.release().digest)
+    assert len(digests) == 1
+
+
+def test_a_late_answer_is_counted_once_in_the_epoch_that_is_open():
+    study = Study(PLAN).opened(EPOCH)
+    privatizer = make_privatizer()
+    early, late = EPOCH.length - 2, EPOCH.length - 1
+    for number in range(EPOCH.length):
+        privatizer.ask(Asked(number, POINTS[1 if number == late else 0]))
+    privatizer.tell(Told(early, float(REWARDS[0])))
+    first = privatizer.release()
+    study = study.released(first)
+    following = study.next_epoch()
+    privatizer.open(following)
+    privatizer.tell(Told(late, float(REWARDS[1])))
+    second = privatizer.release()
+    assert first.integers.tolist() == list(integers_of(PLAN, EPOCH, [0]))
+    assert second.integers.tolist() == list(integers_of(PLAN, following, [1]))
+    with pytest.raises(TrialClosed):
+        privatizer.tell(Told(late, 0.5))
+    assert privatizer.release().digest == second.digest
+
+
+def test_an_answer_that_never_comes_contributes_the_zero_vector():
+    with_silence, without = make_privatizer(), make_privatizer()
+    for privatizer in (with_silence, without):
+        privatizer.ask(Asked(0, POINTS[0]))
+        privatizer.tell(Told(0, 0.7))
+    with_silence.ask(Asked(1, POINTS[1]))
+    with_silence.ask(Asked(2, POINTS[2]))
+    with_silence.abandon(Abandoned(1))
+    assert with_silence.release().integers.tolist() == without.release().integers.tolist()
+    assert (with_silence.release().asks, without.release().asks) == (3, 1)
+
+
+def test_a_reward_outside_the_range_counts_as_the_end_of_the_range():
+    digests = set()
+    for reward in (1.0, 1.5, 987654.25):
+        privatizer = make_privatizer()
+        privatizer.ask(Asked(0, POINTS[0]))
+        privatizer.tell(Told(0, reward))
+        digests.add(privatizer.release().digest)
+    assert len(digests) == 1
+
+
+def test_what_the_privatizer_holds_does_not_grow_with_the_rounds_told():
+    privatizer = make_privatizer()
+    sizes = []
+    for number in range(5_000):
+        privatizer.ask(Asked(number, POINTS[number % 6]))
+        privatizer.tell(Told(number, float(REWARDS[number % 6])))
+        if number + 1 in (1_000, 5_000):
+            sizes.append(len(pickle.dumps(privatizer)))
+    assert sizes[0] == sizes[1]
+
+
+def test_a_release_is_chained_to_its_epoch_and_claims_no_privacy():
+    release = make_privatizer().release()
+    assert (release.epoch, release.previous) == (EPOCH.digest, EPOCH.previous)
+    assert release.private is False
+
+
+def test_a_release_does_not_change_when_the_sums_go_on():
+    sums = Sums(EPOCH.encoding.size(PLAN.map))
+    release = release_of(PLAN, EPOCH, sums, asks=0, bits=OperatingSystem())
+    sums.add(np.ones(sums.total.size, dtype=np.int64))
+    assert not release.integers.any()
+    with pytest.raises(ValueError, match="read-only"):
+        release.integers[0] = 1
+
+
+@pytest.mark.parametrize(
+    "integers", [np.zeros(2, np.int64), np.zeros(3), np.zeros((1, 3), np.int64)]
+)
+def test_sums_refuse_what_is_not_an_encoded_round(integers):
+    sums = Sums(3)
+    with pytest.raises(InvalidArgument, match="3 64-bit integers"):
+        sums.add(integers)
+    assert sums.total.tolist() == [0, 0, 0]
+
+
+# -- under joint privacy
+
+PRIVATE = JointDP(epsilon=2.0, delta=1e-3)
+PUBLIC_ACTIONS = {
+    "privacy": JointDP(epsilon=2.0, delta=1e-3, protect="rewards"),
+    "decisions": "candidates",
+    "public_decisions": True,
+}
+PRIVATE_PLANS = {
+    "gram": make_plan(privacy=PRIVATE, decisions="candidates", encoding="gram"),
+    "fourier": make_plan(privacy=PRIVATE, decisions="candidates", encoding="fourier"),
+    "reward": make_plan(privacy=PRIVATE, encoding="reward"),
+    "announced": make_plan(encoding="announced", **PUBLIC_ACTIONS),
+}
+
+
+@pytest.mark.parametrize("name", PRIVATE_PLANS)
+def test_noise_is_drawn_once_however_often_a_release_is_asked_for(name):
+    plan = PRIVATE_PLANS[name]
+    privatizer = make_privatizer(plan, Study(plan).next_epoch())
+    assert not privatizer.drawn
+    privatizer.ask(Asked(0, POINTS[0], "someone"))
+    release = privatizer.release()
+    assert privatizer.drawn
+    assert release.private is True
+    assert privatizer.release() is release
+    privatizer.tell(Told(0, 0.7))
+    assert privatizer.release() is release  # not another draw, not even for other sums
+
+
+@pytest.mark.parametrize("name", PRIVATE_PLANS)
+def test_a_release_is_the_exact_sums_plus_noise_of_the_stated_size(name):
+    """|noise| / std is below 7 in every coordinate (false alarms below 1e-8 in all)."""
+    plan = PRIVATE_PLANS[name]
+    epoch = Study(plan).next_epoch()
+    releases, expected = [], 0
+    for _ in range(2):
+        privatizer = make_privatizer(plan, epoch)
+        for number in range(4):
+            privatizer.ask(Asked(number, POINTS[number], f"user {number}"))
+        for number in (2, 0, 3):
+            privatizer.tell(Told(number, float(REWARDS[number])))
+        releases.append(privatizer.release())
+    expected = integers_of(plan, epoch, [0, 2, 3]).astype(np.int64)
+    if name == "announced":  # every ask, answered or not
+        expected += epoch.encoding.announce(plan.map, POINTS[:4]).sum(axis=0)
+    stds = epoch.encoding.stds(plan.map)
+    for release in releases:
+        noise = release.integers - expected
+        assert (noise[stds == 0] == 0).all()
+        assert (np.abs(noise[stds > 0]) < 7 * stds[stds > 0]).all()
+    assert (releases[0].integers != releases[1].integers)[stds > 0].all()
+    assert (stds > 0).any()
+
+
+@pytest.mark.parametrize("name", PRIVATE_PLANS)
+def test_a_simulation_repeats_its_noise_and_says_that_it_is_not_private(name):
+    plan = PRIVATE_PLANS[name]
+    epoch = Study(plan).next_epoch()
+    one, two, other = (
+        make_privatizer(plan, epoch, Simulation(seed)).release() for seed in (1, 1, 2)
+    )
+    assert one.digest == two.digest != other.digest
+    assert (one.private, other.private) == (False, False)
+
+
+def test_without_privacy_nothing_is_called_private_and_nobody_is_counted():
+    privatizer = make_privatizer()
+    assert privatizer.admit(None) is privatizer.admit("u-17") is None
+    assert privatizer.release().private is False
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 5])
+def test_a_user_takes_part_as_often_as_the_guarantee_allows(rounds):
+    plan = make_plan(privacy=JointDP(1.0, 1e-3, rounds_per_user=rounds))
+    privatizer = make_privatizer(plan, Study(plan).next_epoch())
+    for number in range(2 * rounds):  # two users take turns
+        pseudonym = privatizer.admit("ann" if number % 2 else "bob")
+        assert privatizer.admit("ann" if number % 2 else "bob") == pseudonym  # admitting is free
+        privatizer.ask(Asked(number, POINTS[0], pseudonym))
+    for user in ("ann", "bob"):
+        words = f"has taken part in {rounds} of {rounds} rounds"
+        with pytest.raises(Refused, match=words) as refused:
+            privatizer.admit(user)
+        assert user not in str(refused.value)
+    assert privatizer.admit("eve")
+
+
+@pytest.mark.parametrize("user", [None, "", 17, 1.5, b"u-17", ["u-17"], True], ids=repr)
+def test_someone_without_an_id_is_refused_without_an_echo(user):
+    plan = PRIVATE_PLANS["reward"]
+    privatizer = make_privatizer(plan, Study(plan).next_epoch())
+    with pytest.raises(InvalidArgument, match="user: expected an id for each person") as refused:
+        privatizer.admit(user)
+    assert "17" not in str(refused.value)
+
+
+def test_any_text_is_an_id_and_no_two_are_the_same():
+    plan = PRIVATE_PLANS["reward"]
+    privatizer = make_privatizer(plan, Study(plan).next_epoch())
+    users = ["a", "A", "a ", "å", "a\u030a", "\udc80", "\udc81", "?", "\0", "\0\0", "x" * 10_000]
+    pseudonyms = [privatizer.admit(user) for user in users]
+    assert len(set(pseudonyms)) == len(users)
+    assert all(len(pseudonym) == 32 for pseudonym in pseudonyms)
+
+
+def test_another_study_gives_the_same_user_another_pseudonym():
+    plan = PRIVATE_PLANS["reward"]
+    epoch = Study(plan).next_epoch()
+    pseudonyms = {make_privatizer(plan, epoch).admit("u-17") for _ in range(20)}
+    assert len(pseudonyms) == 20
+
+
+def test_a_study_has_one_key_and_has_it_before_the_first_epoch():
+    privatizer = Privatizer(PLAN)
+    with pytest.raises(InvalidArgument, match="key: expected a key for pseudonyms"):
+        privatizer.open(EPOCH)
+    privatizer.identify(privatizer.new_key())
+    with pytest.raises(InvalidArgument, match="key: expected a single one"):
+        privatizer.identify(privatizer.new_key())
+
+
+@pytest.mark.parametrize("key", ["", "ab", "AB" * 32, "xy" * 32, "ab" * 33])
+def test_a_key_is_64_hexadecimal_digits(key):
+    with pytest.raises(InvalidArgument, match="key: expected 64 hexadecimal digits") as refused:
+        UserKey(key)
+    assert not key or key not in str(refused.value).replace("hexadecimal", "")
+
+
+def test_a_key_does_not_show_itself():
+    key = Privatizer(PLAN).new_key()
+    assert key.key not in f"{key} {key!r}"

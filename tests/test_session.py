@@ -1,0 +1,116 @@
+"""The table of a round's life, explored exhaustively for small numbers."""
+
+import itertools
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+from discreet.errors import TrialClosed, UnknownTrial
+from discreet.session import Asked, Session
+
+ASK = "ask"
+POINT = np.array([0.5])
+
+
+class Model:
+    """The table of the module's docstring, kept the plain way: a state for every round."""
+
+    def __init__(self, expire_after):
+        self.states = []
+        self.expire_after = expire_after
+
+    def ask(self):
+        self.states.append("open")
+        late = len(self.states) - 1 - self.expire_after
+        if late >= 0 and self.states[late] == "open":
+            self.states[late] = "expired"
+
+    def error(self, number):
+        """The error that closing this round must raise, or None."""
+        if not 0 <= number < len(self.states):
+            return UnknownTrial
+        return None if self.states[number] == "open" else TrialClosed
+
+    @property
+    def open(self):
+        return tuple(n for n, state in enumerate(self.states) if state == "open")
+
+
+def follow(sequence, expire_after):
+    """Run a sequence on the session and on the model; every step must agree."""
+    session, model = Session(expire_after), Model(expire_after)
+    for step in sequence:
+        if step == ASK:
+            session.ask(Asked(session.asked, POINT))
+            model.ask()
+        elif (expected := model.error(step)) is None:
+            assert session.close(step).number == step
+            model.states[step] = "closed"
+        else:
+            with pytest.raises(expected):
+                session.close(step)
+        assert session.open_rounds == model.open
+        assert session.asked == len(model.states)
+
+
+@pytest.mark.parametrize("expire_after", [1, 2, 3])
+def test_no_sequence_of_calls_closes_a_round_twice_or_loses_one(expire_after):
+    steps = (ASK, -1, 0, 1, 2)
+    for sequence in itertools.product(steps, repeat=6):
+        follow(sequence, expire_after)
+
+
+@pytest.mark.parametrize("expire_after", [1, 2, 5, 17])
+def test_a_round_expires_with_the_ask_that_comes_that_much_later(expire_after):
+    session = Session(expire_after)
+    session.ask(Asked(0, POINT))
+    for number in range(1, expire_after):
+        session.ask(Asked(number, POINT))
+        assert 0 in session.open_rounds
+    session.ask(Asked(expire_after, POINT))
+    assert 0 not in session.open_rounds
+    with pytest.raises(TrialClosed, match=f"trials expire after {expire_after} further asks"):
+        session.close(0)
+
+
+def test_the_error_says_whether_a_round_was_answered_or_never_asked():
+    session = Session(expire_after=10)
+    session.ask(Asked(0, POINT))
+    session.close(0)
+    with pytest.raises(TrialClosed, match="trial 0 was already told or abandoned"):
+        session.find(0)
+    with pytest.raises(UnknownTrial, match="trial 1 was never asked for"):
+        session.find(1)
+    with pytest.raises(UnknownTrial, match="trial -1 was never asked for"):
+        session.find(-1)
+
+
+@pytest.mark.parametrize("number", [-1, 0, 2, 7])
+def test_rounds_are_asked_one_after_the_other(number):
+    session = Session(expire_after=10)
+    session.ask(Asked(0, POINT))
+    with pytest.raises(UnknownTrial, match=f"the next trial is 1, not {number}"):
+        session.ask(Asked(number, POINT))
+    assert (session.asked, session.open_rounds) == (1, (0,))
+
+
+def test_looking_at_a_round_does_not_close_it():
+    session = Session(expire_after=10)
+    session.ask(Asked(0, POINT))
+    assert session.find(0) is session.find(0) is session.close(0)
+
+
+@pytest.mark.parametrize("answered", [True, False], ids=["told", "expired"])
+def test_the_state_does_not_grow_with_closed_rounds(answered):
+    session = Session(expire_after=7)
+    sizes = []
+    for number in range(5_000):
+        session.ask(Asked(number, POINT))
+        if answered:
+            session.close(number)
+        if number + 1 in (1_000, 5_000):
+            sizes.append((len(pickle.dumps(session)), sys.getsizeof(session._open)))
+    assert sizes[0] == sizes[1]
+    assert len(session.open_rounds) == (0 if answered else 7)
