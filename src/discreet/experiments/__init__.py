@@ -1,0 +1,1 @@
+"""The problems, sweeps and figures that show what the library does."""
