@@ -12,9 +12,10 @@ from discreet.epoch import SHARES, SMALLEST_WIDTH, Epoch, _line, _pool, learn, o
 from discreet.errors import InvalidArgument
 from discreet.inference import expected_error
 from discreet.kernels import SquaredExponential
-from discreet.plan import Exploration, Plan, Prior, Schedule
+from discreet.plan import Exploration, Plan, Schedule
 from discreet.policy import unpacked
 from discreet.posterior import Posterior
+from discreet.prior import Prior
 from discreet.release import GENESIS, Release
 
 BOX = Box({"x": (0, 1), "n": Integer(0, 5)}, feasible="x * n <= 4")

@@ -15,7 +15,8 @@ from discreet.encodings import ENCODINGS, FourierEncoding, GramEncoding, RewardE
 from discreet.errors import InvalidArgument, Malformed, OutOfReach
 from discreet.features import choose
 from discreet.kernels import Additive, Linear, Matern, Part, Polynomial, SquaredExponential
-from discreet.plan import Exploration, Plan, Prior, Schedule
+from discreet.plan import Exploration, Plan, Schedule
+from discreet.prior import Prior
 
 BOX = Box({"x": (0, 1), "y": (0, 1)})
 CONTEXT = Box({"dose": (0, 10), "age": (18, 90)}, context=["age"])

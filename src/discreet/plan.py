@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Literal, TypeVar, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import canonical, checks
 from discreet.budget import GaussianPrivacy, JointDP, NonPrivate, Privacy
@@ -21,6 +20,7 @@ from discreet.encodings import ENCODINGS, Encoding, EncodingChoice, EncodingName
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.features import FeatureMap, FourierFeatures, Method, choose
 from discreet.kernels import Kernel, SquaredExponential
+from discreet.prior import Prior
 from discreet.residuals import SLACK_PER_INTEGER, Residual
 
 T = TypeVar("T")
@@ -76,31 +76,6 @@ class Exploration:
             value = checks.number(f"exploration.{name}", getattr(self, name), at_least=0.0)
             object.__setattr__(self, name, value)
         object.__setattr__(self, "draws", checks.count("exploration.draws", self.draws))
-
-
-@dataclass(frozen=True, eq=False)
-class Prior:
-    """What an earlier study learnt, as a Gaussian over the coefficients of its features.
-
-    `domain` and `features` are digests of what it was learnt on and `rewards` its range: a plan
-    takes a prior only if all are its own. `releasable` says that it came from private releases,
-    or that its data was declared public; a private plan takes no other.
-    """
-
-    domain: str
-    features: str
-    rewards: tuple[float, float]
-    precision: NDArray[np.float64]
-    information: NDArray[np.float64]
-    releasable: bool
-
-    def __post_init__(self) -> None:
-        m = self.information.shape[0] if self.information.ndim == 1 else -1
-        if self.precision.shape != (m, m):
-            raise InvalidArgument("prior", "a square precision that fits the information vector")
-        finite = np.isfinite(self.precision).all() and np.isfinite(self.information).all()
-        if not finite or not _is_positive_definite(self.precision):
-            raise InvalidArgument("prior", "a symmetric, positive definite precision")
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,14 +357,6 @@ class Plan:
             )
         if prior.rewards != self.rewards:
             raise InvalidArgument("prior", f"a study with rewards {self.rewards}", prior.rewards)
-
-
-def _is_positive_definite(matrix: NDArray[np.float64]) -> bool:
-    try:
-        np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        return False
-    return np.allclose(matrix, matrix.T, rtol=1e-9, atol=0.0)
 
 
 def _resolved(value: T | None) -> T:

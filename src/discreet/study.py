@@ -16,8 +16,9 @@ from discreet import canonical
 from discreet.budget import NonPrivate
 from discreet.epoch import Epoch, learn, open_epoch
 from discreet.errors import InvalidArgument, StudyEnded
-from discreet.plan import Plan, Prior
+from discreet.plan import Plan
 from discreet.posterior import Posterior
+from discreet.prior import Prior
 from discreet.release import GENESIS, Release
 from discreet.search import Score, maximise
 

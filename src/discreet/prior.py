@@ -1,0 +1,41 @@
+"""What an earlier study learnt, as part of another one's plan."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidArgument
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What an earlier study learnt, as a Gaussian over the coefficients of its features.
+
+    `domain` and `features` are digests of what it was learnt on and `rewards` its range: a plan
+    takes a prior only if all are its own. `releasable` says that it came from private releases,
+    or that its data was declared public; a private plan takes no other.
+    """
+
+    domain: str
+    features: str
+    rewards: tuple[float, float]
+    precision: NDArray[np.float64]
+    information: NDArray[np.float64]
+    releasable: bool
+
+    def __post_init__(self) -> None:
+        m = self.information.shape[0] if self.information.ndim == 1 else -1
+        if self.precision.shape != (m, m):
+            raise InvalidArgument("prior", "a square precision that fits the information vector")
+        finite = np.isfinite(self.precision).all() and np.isfinite(self.information).all()
+        if not finite or not _is_positive_definite(self.precision):
+            raise InvalidArgument("prior", "a symmetric, positive definite precision")
+
+
+def _is_positive_definite(matrix: NDArray[np.float64]) -> bool:
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return np.allclose(matrix, matrix.T, rtol=1e-9, atol=0.0)
