@@ -23,6 +23,7 @@ CONTROLS = (
     "noise x 0.8",
     "drawn twice",
     "unclipped reward",
+    "spread released exactly",
     "actions published beside it",
     "an ask that looks at open trials",
 )
@@ -73,7 +74,8 @@ def test_the_audit_passes_every_mechanism_and_catches_every_control(capfd):
     caught = [f for f in findings if f["control"]]
     for control in CONTROLS:
         names = [f["name"] for f in caught if f["name"].endswith(f": {control}")]
-        assert len(names) == (8 if control in CONTROLS[:4] else 1), control
+        # Four encodings in two epochs each; the exact spread is tried on two encodings.
+        assert len(names) == {**dict.fromkeys(CONTROLS[:4], 8), CONTROLS[4]: 4}.get(control, 1)
     assert all(f["lower_bound"] > f["claim"] for f in caught)
 
 
@@ -158,6 +160,32 @@ def test_the_audited_pair_is_as_far_apart_as_the_claim_allows(kind, label, claim
     assert not difference[~noisy].any()
     distance = np.linalg.norm(difference[noisy] / game.stds[noisy])
     assert 0.97 * game.claim <= distance <= game.claim
+
+
+@pytest.mark.parametrize("kind", ["gram", "fourier", "reward", "announced"])
+@pytest.mark.parametrize("label", ["fixed", "residual"])
+def test_the_audit_weighs_every_integer_of_a_release(kind, label):
+    """The spread is one of them; the worst pair leaves it where it is, within truncation."""
+    game = trial(kind, label)
+    size = game.epoch.encoding.size(game.plan.map)
+    assert game.stds.shape == game.worlds[0].shape == (size,)
+    difference = game.worlds[1] - game.worlds[0]
+    assert np.abs(difference[:-1] / np.maximum(game.stds[:-1], 1)).max() > 0.05
+    assert abs(difference[-1]) < 1e-3 * game.stds[-1]
+
+
+@pytest.mark.parametrize("kind", ["fourier", "reward"])
+@pytest.mark.parametrize("label", ["fixed", "residual"])
+def test_what_gives_an_exact_spread_away_is_the_spread(kind, label):
+    """With its noise the same pair stays within the claim: the control is broken only there."""
+    name = f"{kind}, {label}, mu 1"
+    game = next(g for g, c, _ in all_trials() if c == CONTROLS[4] and g.name == name)
+    sound = Game(name, game.plan, game.epoch, game.worlds)
+    assert game.stds[-1] == 0 < sound.stds[-1]
+    assert np.array_equal(game.stds[:-1], sound.stds[:-1])
+    for each, caught in ((game, True), (sound, False)):
+        bound = lower_bound(each, auditing.honestly, ENOUGH, CONFIDENCE, OperatingSystem())
+        assert (bound > each.claim) is caught
 
 
 def test_the_audited_residual_epochs_are_narrower_than_the_first():

@@ -2,8 +2,8 @@
 
 A canary is a random number (a candidate's coordinate, a context, a reward) or a user id. The
 search looks for it as text, as the eight bytes of a float, and among the decoded arrays of an
-export; in natural units, scaled, centred, and on the integer lattice of an encoding. Numbers
-match when they agree to 4 ulp: about 1e-5 false alarms in a whole search.
+export; in natural units, scaled, centred, squared, and on the integer lattice of an encoding.
+Numbers match when they agree to 4 ulp: about 1e-5 false alarms in a whole search.
 """
 
 import base64
@@ -49,7 +49,7 @@ class Canaries:
 
     @property
     def numbers(self):
-        """Every private number, natural, scaled to [0, 1], mirrored, and centred."""
+        """Every private number, natural, scaled to [0, 1], mirrored, centred, and squared."""
         kept = []
         for values, (low, high) in (
             (self.points[:, :, 0], DOSE),
@@ -57,7 +57,8 @@ class Canaries:
             (self.rewards, REWARD),
         ):
             scaled = (values.ravel() - low) / (high - low)
-            kept += [values.ravel(), scaled, 1 - scaled, 2 * scaled - 1]
+            centred = 2 * scaled - 1
+            kept += [values.ravel(), scaled, 1 - scaled, centred, centred**2]
         return np.unique(np.concatenate(kept))
 
     @property
@@ -296,6 +297,7 @@ def test_a_simulation_prints_no_canary(tmp_path, monkeypatch, capfd):
         (lambda c: repr(float(c.rewards[3])).encode(), "text"),
         (lambda c: f"x{c.points[5, 1, 1]:.10f}".encode(), "text"),
         (lambda c: f"{2 * c.rewards[3] - 1:.14e}".encode(), "text"),
+        (lambda c: f"{(2 * c.rewards[3] - 1) ** 2:.14e}".encode(), "text"),
         (lambda c: b"odd" + c.points[7, 0, 0].tobytes(), "bytes"),
         (lambda c: b"x" + np.array([c.rewards[9]]).astype(">f8").tobytes(), "bytes"),
         (lambda c: array(np.array([0.5, (c.points[2, 1, 1] - 18) / 72])), "array"),

@@ -1,5 +1,7 @@
 """Encodings: exact on the integers, bounded for one round, linear to decode."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -85,6 +87,11 @@ def _resolution(encoding):
     return 2.0 * 2.0**-encoding.bits + 1e-13
 
 
+def _carried(encoding, phi):
+    """What the residual of each round is multiplied by: phi, or g = B phi / ||B phi||."""
+    return encoding.along(phi) if isinstance(encoding, RewardEncoding) else phi
+
+
 @pytest.mark.parametrize("mu", [None, 1.0])
 @pytest.mark.parametrize(("kind", "features"), CASES, ids=NAMES)
 def test_decoded_sums_are_the_true_moments_within_the_resolution(kind, features, mu):
@@ -96,7 +103,8 @@ def test_decoded_sums_are_the_true_moments_within_the_resolution(kind, features,
     total = _integers(encoding, features, points, rewards).sum(axis=0)
     moments = encoding.decode(features, total, asks=200)
     allowed = 200 * _resolution(encoding)
-    assert np.abs(moments.cross - phi.T @ residuals).max() <= allowed
+    assert np.abs(moments.cross - _carried(encoding, phi).T @ residuals).max() <= allowed
+    assert abs(moments.spread - residuals @ residuals) <= allowed
     if kind is RewardEncoding:
         assert moments.gram is None
     else:
@@ -111,6 +119,7 @@ def test_decoding_is_linear(kind, features):
     whole = encoding.decode(features, rows.sum(axis=0), asks=30)
     parts = [encoding.decode(features, row, asks=1) for row in rows]
     assert np.allclose(whole.cross, sum(part.cross for part in parts), rtol=0, atol=1e-12)
+    assert whole.spread == pytest.approx(sum(part.spread for part in parts), rel=0, abs=1e-12)
     if whole.gram is not None:
         assert np.allclose(whole.gram, sum(part.gram for part in parts), rtol=0, atol=1e-12)
 
@@ -119,6 +128,7 @@ def test_decoding_is_linear(kind, features):
 @pytest.mark.parametrize(("kind", "features"), CASES, ids=NAMES)
 def test_one_round_has_the_stated_size_and_no_entry_above_the_largest(kind, features, mu):
     encoding = _fit(kind, features, mu=mu, rounds=1)
+    assert encoding.size(features) <= kind.most_integers(features)
     for rows in (
         encoding.encode(features, *_rounds(features, 400)),
         _integers(encoding, features, *_rounds(features, 400)),
@@ -150,9 +160,197 @@ def test_the_integers_of_one_round_stay_in_the_unit_ball(features):
         assert max((phi * phi).sum(axis=1)) <= (1 << bits) ** 2
     for rounds in (1000, MOST_ROUNDS):
         encoding = _fit(RewardEncoding, features, rounds=rounds)
-        whole = encoding.encode(features, points, one).astype(object)
-        assert max((whole * whole).sum(axis=1)) <= encoding.largest**2
+        cross = encoding.encode(features, points, one)[:, :-1].astype(object)
+        assert max((cross * cross).sum(axis=1)) <= encoding.largest**2
     assert np.abs(fixed_point(rewards, 26)).max() <= 1 << 26
+
+
+# -- the spread
+
+
+@pytest.mark.parametrize(("kind", "features"), CASES, ids=NAMES)
+def test_the_spread_is_the_last_integer_and_does_not_know_the_action(kind, features):
+    encoding = _fit(kind, features, mu=1.0, width=0.6)
+    points, rewards = _rounds(features, 100)
+    elsewhere = points[::-1]
+    here, there = (encoding.encode(features, x, rewards)[:, -1] for x in (points, elsewhere))
+    assert np.array_equal(here, there)
+    assert np.array_equal(here, encoding.encode(features, points, -rewards)[:, -1])
+    assert here.min() >= 0
+    assert here.max() <= np.ldexp(
+        0.36, 2 * encoding.bits if kind is GramEncoding else encoding.bits
+    )
+
+
+@pytest.mark.parametrize("mu", [None, 0.3, 5.0])
+@pytest.mark.parametrize(("kind", "features"), CASES, ids=NAMES)
+def test_the_spread_is_exact_for_gram_and_otherwise_low_by_less_than_an_integer(kind, features, mu):
+    prediction = _prediction(features)
+    encoding = _fit(kind, features, mu=mu, width=0.3, prediction=prediction)
+    points, rewards = _rounds(features, 300)
+    residuals = encoding.residual.of(features(points), rewards)
+    total = _integers(encoding, features, points, rewards).sum(axis=0)
+    found = encoding.decode(features, total, asks=300).spread
+    if kind is GramEncoding:  # of the residuals on the lattice, in Python integers
+        fixed = fixed_point(residuals, encoding.bits).astype(object)
+        assert total[-1] == (fixed * fixed).sum()
+        assert found == np.ldexp(float(total[-1]), -2 * encoding.bits)
+        residuals = np.ldexp(fixed.astype(float), -encoding.bits)
+        assert found == pytest.approx(residuals @ residuals, rel=1e-12)
+    else:
+        exact = float(residuals @ residuals)
+        assert exact - 300 * 2.0**-encoding.bits - 1e-12 <= found <= exact + 1e-12
+
+
+@pytest.mark.parametrize("kind", ENCODINGS.values(), ids=ENCODINGS)
+@pytest.mark.parametrize("width", [1.0, 0.25, 1 / 64])
+def test_the_spread_gets_noise_in_proportion_to_that_of_cross(kind, width):
+    features = GRIDS["d=1"]
+    encoding = _fit(kind, features, mu=0.7, width=width)
+    stds = encoding.stds(features)
+    q = (width * encoding.noise.gram / encoding.noise.cross) ** 2
+    more = 1.0 if kind in (RewardEncoding, AnnouncedEncoding) else np.sqrt(2.0 / q)
+    assert stds[-1] == pytest.approx(width * more * stds[-2], rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ENCODINGS.values(), ids=ENCODINGS)
+def test_decoded_spread_is_unbiased_with_the_stated_noise(kind):
+    """False-alarm rate below 1e-6: a two-sided test of mean and variance at 1e-8 each."""
+    features, draws = GRIDS["d=1"], 4000
+    encoding = _fit(kind, features, mu=0.7, width=0.5)
+    points, rewards = _rounds(features, 50)
+    total = _integers(encoding, features, points, rewards).sum(axis=0)
+    truth = float(np.sum(encoding.residual.of(features(points), rewards) ** 2))
+    stds, bits = encoding.stds(features), Seeded(Simulation(5), 0)
+    stated = encoding.noise.spread(0.5)
+    found = [
+        encoding.decode(features, total + integer_noise(stds, bits=bits), asks=50).spread
+        for _ in range(draws)
+    ]
+    white = (np.array(found) - truth) / stated / np.sqrt(1 + 2.0**-8)
+    assert 2 * stats.norm.sf(abs(white.mean()) * draws**0.5) > 1e-8
+    assert 5e-9 < stats.chi2.cdf(white @ white, draws) < 1 - 5e-9
+
+
+# -- directions
+
+
+def _directions(features, count, seed=7):
+    """Any matrix will do: badly scaled, with rows that are nearly equal."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.standard_normal((count, features.dimension))
+    matrix *= np.geomspace(1e-6, 1e3, features.dimension)
+    matrix[-1] = matrix[0] * (1 + 1e-9) + 1e-9 * rng.standard_normal(features.dimension)
+    return matrix
+
+
+EVERYWHERE = GRIDS | OTHERS
+
+
+def _along(features, *, count=3, **options):
+    encoding = _fit(RewardEncoding, features, **options)
+    return replace(encoding, directions=_directions(features, count))
+
+
+@pytest.mark.parametrize("features", EVERYWHERE.values(), ids=EVERYWHERE)
+def test_directions_carry_a_residual_along_a_unit_vector(features):
+    prediction = _prediction(features)
+    encoding = _along(features, mu=1.0, width=0.6, prediction=prediction)
+    points, rewards = _rounds(features, 200)
+    phi = features(points)
+    seen = phi @ encoding.directions.T
+    g = seen / np.linalg.norm(seen, axis=1, keepdims=True)
+    assert np.allclose(encoding.along(phi), g, rtol=0, atol=1e-12)
+    residuals = np.clip(rewards - phi @ prediction, -0.6, 0.6)
+    rows = encoding.encode(features, points, rewards)
+    assert rows.shape == (200, encoding.size(features)) == (200, 4)
+    assert encoding.stds(features).shape == (4,)
+    assert encoding.bound(features) == _fit(RewardEncoding, features, mu=1, width=0.6).bound(
+        features
+    )
+    moments = encoding.decode(features, rows.sum(axis=0), asks=200)
+    assert moments.gram is None
+    assert np.abs(moments.cross - g.T @ residuals).max() <= 200 * _resolution(encoding)
+    assert abs(moments.spread - residuals @ residuals) <= 200 * _resolution(encoding)
+
+
+@pytest.mark.parametrize("features", EVERYWHERE.values(), ids=EVERYWHERE)
+def test_rounds_along_directions_are_the_batch_byte_for_byte(features):
+    encoding = _along(features, mu=1.0, width=0.5, prediction=_prediction(features))
+    # As many integers as a double has bits: whatever depends on the batch would show.
+    encoding = replace(encoding, bits=52)
+    points, rewards = _rounds(features, 203)
+    batch = encoding.encode(features, points, rewards)
+    single = [encoding.encode(features, points[[i]], rewards[[i]]) for i in range(203)]
+    assert np.concatenate(single).tobytes() == batch.tobytes()
+
+
+def test_only_the_ratios_of_directions_matter():
+    features = GRIDS["d=2"]
+    encoding = _along(features, mu=1.0)
+    points, rewards = _rounds(features, 100)
+    expected = encoding.encode(features, points, rewards)
+    for scale in (2.0**-300, 2.0**20, 2.0**300):
+        scaled = replace(encoding, directions=scale * encoding.directions)
+        assert np.array_equal(scaled.encode(features, points, rewards), expected)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-320, 1e-200, 1e-150, 1e-140, 1e99])
+def test_no_scale_of_the_directions_makes_a_round_longer_than_its_residual(scale):
+    features = GRIDS["d=2"]
+    encoding = _fit(RewardEncoding, features, mu=1.0)
+    matrix = np.random.default_rng(0).standard_normal((3, features.dimension))
+    matrix /= np.abs(matrix).max()
+    encoding = replace(encoding, directions=scale * matrix)
+    points, _ = _rounds(features, 500)
+    g = encoding.along(features(points))
+    assert np.isfinite(g).all()
+    assert np.linalg.norm(g, axis=1).max() <= 1 + 1e-12
+    cross = encoding.encode(features, points, np.ones(500))[:, :-1].astype(object)
+    assert max((cross * cross).sum(axis=1)) <= encoding.largest**2
+
+
+def test_a_round_that_the_directions_do_not_see_adds_only_to_the_spread():
+    features = _map(Linear(), 2)
+    encoding = replace(
+        _fit(RewardEncoding, features, mu=1.0), directions=np.zeros((1, features.dimension))
+    )
+    (row,) = encoding.encode(features, np.array([[0.3, 0.4]]), np.array([0.5]))
+    assert row.tolist() == [0, encoding.largest // 4]
+
+
+@pytest.mark.parametrize(
+    "directions",
+    [
+        lambda m: np.zeros(m),
+        lambda m: np.zeros((0, m)),
+        lambda m: np.eye(m)[:, 1:],
+        lambda m: np.ones((m + 1, m)),
+        lambda m: np.full((1, m), np.nan),
+        lambda m: np.full((1, m), np.inf),
+        lambda m: np.full((1, m), -1e308),
+    ],
+    ids=["vector", "none", "narrow", "too many", "nan", "infinite", "overflowing"],
+)
+def test_directions_that_privacy_cannot_rest_on_are_refused(directions):
+    features = GRIDS["d=1"]
+    encoding = _fit(RewardEncoding, features, mu=1.0)
+    with pytest.raises(InvalidArgument, match="directions"):
+        replace(encoding, directions=directions(features.dimension))
+
+
+def test_directions_cannot_be_changed_afterwards():
+    features = GRIDS["d=1"]
+    given_matrix = _directions(features, 2)
+    encoding = replace(_fit(RewardEncoding, features, mu=1.0), directions=given_matrix)
+    before = encoding.directions.copy()
+    given_matrix[:] = 0.0
+    assert np.array_equal(encoding.directions, before)
+    with pytest.raises(ValueError, match="read-only"):
+        encoding.directions[0, 0] = 1.0
+
+
+# -- lengths, widths and noise
 
 
 @pytest.mark.parametrize("bits", [1, 2, 5, 9])
@@ -188,7 +386,10 @@ def test_a_residual_beyond_the_width_counts_as_the_width(kind, width):
 
 
 @given(
-    rounds=st.one_of(st.integers(1, 2**40), st.sampled_from([2**k for k in range(41)])),
+    rounds=st.one_of(
+        st.integers(1, MOST_ROUNDS),
+        st.sampled_from([1 << k for k in range(MOST_ROUNDS.bit_length())]),
+    ),
     mu=st.one_of(st.none(), st.floats(1e-3, 20.0)),
     width=st.floats(1 / 64, 1.0),
     share=st.sampled_from([0.1, 0.3, 1.0]),
@@ -197,7 +398,7 @@ def test_the_largest_possible_sums_and_their_noise_fit_64_bits(rounds, mu, width
     features = GRIDS["d=1"]
     for kind in ENCODINGS.values():
         encoding = _fit(kind, features, mu=mu, share=share, rounds=rounds, width=width)
-        assert encoding.bits >= 8
+        assert encoding.bits >= 7
         assert rounds * encoding.largest + 10 * encoding.stds(features).max() < 2**63
 
 
@@ -233,11 +434,11 @@ def test_announced_asks_have_no_reward_and_answers_no_action():
     features = GRIDS["d=2"]
     encoding = _fit(AnnouncedEncoding, features, mu=1.0)
     points, rewards = _rounds(features, 20)
-    m = features.dimension
-    assert not encoding.announce(features, points)[:, -m:].any()
-    assert not encoding.encode(features, points, rewards)[:, :-m].any()
-    assert not encoding.stds(features)[:-m].any()
-    assert encoding.stds(features)[-m:].all()
+    private = features.dimension + 1  # cross, and the spread
+    assert not encoding.announce(features, points)[:, -private:].any()
+    assert not encoding.encode(features, points, rewards)[:, :-private].any()
+    assert not encoding.stds(features)[:-private].any()
+    assert encoding.stds(features)[-private:].all()
 
 
 @pytest.mark.parametrize("mu", [0.002, 0.2, 3.0])
@@ -259,6 +460,19 @@ def test_truncation_is_lost_in_the_noise_of_a_million_rounds(kind, mu):
     encoding = _fit(kind, features, mu=mu, rounds=2_000_000)
     noisy = encoding.stds(features)
     assert noisy[noisy > 0].min() > 1_000_000
+
+
+@pytest.mark.parametrize("mu", [0.002, 0.2, 3.0])
+@pytest.mark.parametrize("kind", [FourierEncoding, RewardEncoding, AnnouncedEncoding])
+def test_noise_is_enlarged_for_truncation_and_hardly(kind, mu):
+    features, width, share = GRIDS["d=2"], 0.3, 0.4
+    encoding = _fit(kind, features, mu=mu, width=width, share=share)
+    ideal = (
+        (1 + share) * width / (np.sqrt(share) * mu) if kind is FourierEncoding else 2 * width / mu
+    )
+    excess = encoding.noise.cross / ideal - 1
+    # The spread of two rounds is truncated by up to an integer: this much has to be in it.
+    assert 1 / encoding.stds(features)[-1] < excess * mu < 1e-3 * mu
 
 
 @settings(max_examples=50)

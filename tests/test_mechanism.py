@@ -6,12 +6,12 @@ from scipy import stats
 from scipy.special import ndtr
 
 from discreet import mechanism
+from discreet.belief import Belief
 from discreet.budget import JointDP, NonPrivate, Simulation
 from discreet.domain import Box
 from discreet.epoch import open_epoch
 from discreet.kernels import SquaredExponential
 from discreet.plan import Plan, Schedule
-from discreet.posterior import Posterior
 from discreet.randomness import OperatingSystem, Seeded
 from discreet.release import GENESIS
 from discreet.sums import Sums
@@ -33,7 +33,7 @@ def _plan(encoding, privacy=JOINT):
 
 
 def _epoch(plan):
-    return open_epoch(plan, Posterior.before(plan), number=0, first=0, previous=GENESIS)
+    return open_epoch(plan, Belief.before(plan), number=0, first=0, previous=GENESIS)
 
 
 def _sums(plan, epoch):

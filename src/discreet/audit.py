@@ -173,6 +173,8 @@ def _trials() -> Iterator[tuple[Game, str | None, Play]]:
                     yield game, "noise x 0.8", with_less_noise(0.8)
                     yield game, "drawn twice", drawn_twice
                     yield _unclipped(game), "unclipped reward", honestly
+                if claim == CLAIMS[0] and kind in ("fourier", "reward"):
+                    yield _exact_spread(game), "spread released exactly", honestly
     plan = _plan("reward", CLAIMS[0])
     yield _exact_actions(plan, _epochs(plan)[0]), "actions published beside it", honestly
     plan = _plan("gram", CLAIMS[0])
@@ -208,7 +210,8 @@ def _epochs(plan: Plan) -> tuple[Epoch, Epoch]:
     study = Study(plan)
     first = study.next_epoch()
     rng = np.random.Generator(np.random.Philox(1))
-    points = rng.random((first.length, 1))
+    menu = first.policy.menu
+    points = first.asked(first.length) if len(menu) else rng.random((first.length, 1))
     rewards = np.sin(6.0 * points[:, 0]) / 2
     sums = _sums(plan, first, [Round(p, float(r)) for p, r in zip(points, rewards, strict=True)])
     release = mechanism.release(plan, first, sums, asks=first.length, bits=source(Simulation(1), 0))
@@ -216,7 +219,10 @@ def _epochs(plan: Plan) -> tuple[Epoch, Epoch]:
 
 
 def _game(name: str, plan: Plan, epoch: Epoch) -> Game:
-    """The worst pair: residuals at both ends of the width, at points with k = share."""
+    """The worst pair: residuals at both ends of the width, at points with k = share.
+
+    Their squares are the same: at the worst pair the spread does not move (`encodings`).
+    """
     near, far = _worst_points(plan, epoch)
     up, down = _rewards(plan, epoch, near), _rewards(plan, epoch, far)
     worlds = (Round(near, max(up)), Round(far, min(down)))
@@ -240,9 +246,13 @@ def _worst_points(plan: Plan, epoch: Epoch) -> tuple[Floats, Floats]:
 
 def _rewards(plan: Plan, epoch: Epoch, point: Floats) -> tuple[float, float]:
     """Rewards whose residuals lie at both ends of the width, as far as the range allows."""
-    predicted = float(plan.map(point[None, :])[0] @ epoch.encoding.residual.prediction)
-    width = epoch.encoding.residual.width
+    predicted, width = _predicted(plan, epoch, point), epoch.encoding.residual.width
     return max(-1.0, predicted - width), min(1.0, predicted + width)
+
+
+def _predicted(plan: Plan, epoch: Epoch, point: Floats) -> float:
+    """The reward whose residual is zero."""
+    return float(plan.map(point[None, :])[0] @ epoch.encoding.residual.prediction)
 
 
 def _total(plan: Plan, epoch: Epoch, own: Round) -> Integers:
@@ -268,6 +278,14 @@ def _unclipped(game: Game) -> Game:
     rounds = [Round(np.array([0.3]), reward) for reward in (-3.0, 3.0)]
     worlds = [_total(game.plan, careless, each) for each in rounds]
     return Game(game.name, game.plan, game.epoch, (worlds[0], worlds[1]))
+
+
+def _exact_spread(game: Game) -> Game:
+    """A residual at the end of the width against none, and no noise on the sum of squares."""
+    plan, epoch, point = game.plan, game.epoch, np.array([0.3])
+    end, nothing = max(_rewards(plan, epoch, point)), _predicted(plan, epoch, point)
+    worlds = [_total(plan, epoch, Round(point, reward)) for reward in (end, nothing)]
+    return _ExactSpread(game.name, plan, epoch, (worlds[0], worlds[1]))
 
 
 def _exact_actions(plan: Plan, epoch: Epoch) -> Game:
@@ -305,6 +323,15 @@ class PeekingBandit(Bandit):
         pending = self._privatizer.session.find(self.open_trials[-1]).point
         farthest = int(np.argmax(np.abs(options - pending).sum(axis=1)))
         return options[farthest], farthest
+
+
+class _ExactSpread(Game):
+    """A game against a mechanism that adds no noise to the last integer."""
+
+    @property
+    def stds(self) -> Floats:
+        """The epoch's, but for the spread."""
+        return np.append(super().stds[:-1], 0.0)
 
 
 class _SilentGame(Game):

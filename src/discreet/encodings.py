@@ -4,9 +4,11 @@ An encoding turns scaled points x and centred rewards y in [-1, 1] into fixed-po
 Integer sums are exact and order-free, and `decode` is linear, so decoding a sum is summing
 the decoded rounds:
 
-    gram  = sum of phi(x) phi(x)^T        cross = sum of h phi(x)
+    gram  = sum of phi(x) phi(x)^T        cross = sum of h phi(x)        spread = sum of h^2
 
-where h = clip(y - prediction(x), +-width) is the residual from a public prediction. Beside how
+where h = clip(y - prediction(x), +-width) is the residual from a public prediction. The spread,
+which tells how noisy rewards are and so how narrow the next width may be, costs nothing: where
+a replaced round moves `cross` most, |h| = |h'| = w, it does not move the spread at all. Beside how
 it encodes, every encoding says how much noise each integer gets and proves how far one replaced
 round can move the whitened vector (`bound`): that is the mu the epoch costs.
 
@@ -15,7 +17,7 @@ Notation of the proofs: c = phi(x) . phi(x') for the two versions of the replace
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -23,11 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.differences import difference_grid
+from discreet.errors import InvalidArgument
 from discreet.features import FeatureMap
 from discreet.residuals import Noise, Residual, fixed_point, noise_bits, spare_bits
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+#: Entries of `directions` are no larger: only their ratios matter, and squares must not overflow.
+LARGEST_DIRECTION = 1e100
 
 
 class Moments(NamedTuple):
@@ -35,32 +41,37 @@ class Moments(NamedTuple):
 
     gram: Floats | None
     cross: Floats
+    spread: float
 
 
-def required(gram: Floats | None) -> Floats:
-    """The gram matrix of an encoding that carries one."""
-    if gram is None:
-        raise TypeError("this encoding carries no gram matrix: give the public one")
-    return gram
+def required(values: Floats | None) -> Floats:
+    """What an encoding that does not carry it has to be given."""
+    if values is None:
+        raise TypeError("this encoding carries no gram matrix: give the public asks")
+    return values
 
 
 @dataclass(frozen=True, eq=False)
 class GramEncoding:
-    """The upper triangle of phi phi^T, and h phi: any feature map.
+    """The upper triangle of phi phi^T, h phi, and h^2: any feature map.
 
     phi and h are truncated first and multiplied as integers: a round is an exact outer product
     of vectors with norms at most 1 and w.
 
     **Bound.** With noise sigma_X on off-diagonal and sqrt(2) sigma_X on diagonal entries of the
-    gram, and sigma_u on cross, the squared whitened change is
+    gram, sigma_u on cross and sqrt(2 / q) w sigma_u on the spread, sigma_u^2 = w^2 sigma_X^2 / q,
+    and a = |h| / w, e = |h'| / w, the squared whitened change is at most 1 / sigma_X^2 times
 
-        ||phi phi^T - phi' phi'^T||_F^2 / (2 sigma_X^2) + ||h phi - h' phi'||^2 / sigma_u^2
-            <= (1 - c^2) / sigma_X^2 + 2 w^2 (1 + |c|) / sigma_u^2,
+        1 - c^2 + q (a^2 + e^2 + 2 a e |c| + (q / 2) (a^2 - e^2)^2),
 
-    because h h' >= -w^2 and, for vectors of length at most 1, ||phi phi^T - phi' phi'^T||_F^2 =
-    ||phi||^4 + ||phi'||^4 - 2 c^2 <= 2 - 2 c^2. With sigma_u^2 =
-    w^2 sigma_X^2 / q this is (1 - c^2 + 2q(1 + |c|)) / sigma_X^2, largest at |c| = q, where it
-    is (1 + q)^2 / sigma_X^2 = mu^2. Against silence: (1/2 + q) / sigma_X^2 < mu^2.
+    because, for vectors of length at most 1, ||phi phi^T - phi' phi'^T||_F^2 = ||phi||^4 +
+    ||phi'||^4 - 2 c^2 <= 2 - 2 c^2. For q <= 1 it is largest at |c| = q a e, where it is convex in
+    a^2 and in e^2, so largest where these are 0 or 1: max(1, 1 + q + q^2 / 2, (1 + q)^2) =
+    (1 + q)^2, and mu = (1 + q) / sigma_X. For q > 1 (where 1/2 stands for q / 2), 1 - c^2 <=
+    q (1 - c^2), so it is at most q times what it is at most for q = 1: 4q.
+
+    Against silence: 1/2 + q + q^2 / 2 = (1 + q)^2 / 2, half of mu^2: an answer that comes in
+    another epoch than its replacement moves two releases, and costs mu^2 in all.
     """
 
     residual: Residual
@@ -73,7 +84,7 @@ class GramEncoding:
     ) -> "GramEncoding":
         """The encoding that costs mu (None: no noise) and whose sums cannot overflow."""
         noise = Noise.none() if mu is None else Noise.split(mu, residual.width, share)
-        wanted = 52 if mu is None else noise_bits(math.sqrt(2.0) * noise.gram, noise.cross)
+        wanted = 52 if mu is None else _bits_for(noise, residual)
         return cls(residual, noise, bits=min(wanted, spare_bits(rounds)) // 2)
 
     @property
@@ -87,21 +98,25 @@ class GramEncoding:
         return 1 << (2 * self.bits)
 
     @staticmethod
-    def size(features: FeatureMap) -> int:
-        """m(m+1)/2 + m integers a round."""
+    def most_integers(features: FeatureMap) -> int:
+        """m(m+1)/2 + m + 1 integers a round."""
         m = features.dimension
-        return m * (m + 1) // 2 + m
+        return m * (m + 1) // 2 + m + 1
+
+    def size(self, features: FeatureMap) -> int:
+        """The number of integers of a round."""
+        return self.most_integers(features)
 
     def encode(self, features: FeatureMap, points: Floats, rewards: Floats) -> Integers:
         """Integers of shape (rounds, size)."""
         phi = features(points)
-        h = fixed_point(self.residual.of(phi, rewards), self.bits)
+        h = fixed_point(self.residual.of(phi, rewards), self.bits)[:, None]
         fixed = _at_most_unit(fixed_point(phi, self.bits), self.bits)
         rows, columns = _upper_triangle(features.dimension)
-        return np.concatenate([fixed[:, rows] * fixed[:, columns], h[:, None] * fixed], axis=1)
+        return np.concatenate([fixed[:, rows] * fixed[:, columns], h * fixed, h * h], axis=1)
 
     def decode(self, features: FeatureMap, integers: Integers | Floats, *, asks: int) -> Moments:
-        """The gram matrix and cross vector that the integers stand for."""
+        """The gram matrix, cross vector and spread that the integers stand for."""
         values = np.ldexp(integers.astype(np.float64), -2 * self.bits)
         return _triangle_moments(features.dimension, values)
 
@@ -110,7 +125,8 @@ class GramEncoding:
         rows, columns = _upper_triangle(features.dimension)
         gram = self.noise.gram * np.where(rows == columns, math.sqrt(2.0), 1.0)
         cross = np.full(features.dimension, self.noise.cross)
-        return np.ldexp(np.concatenate([gram, cross]), 2 * self.bits)
+        spread = [self.noise.spread(self.residual.width)]
+        return np.ldexp(np.concatenate([gram, cross, spread]), 2 * self.bits)
 
     def bound(self, features: FeatureMap) -> float:
         """The largest whitened change of one replaced round."""
@@ -124,7 +140,7 @@ class GramEncoding:
 
 @dataclass(frozen=True, eq=False)
 class FourierEncoding:
-    """cos and sin of eta x over the half difference grid, and h phi: lattice features.
+    """cos and sin of eta x over the half difference grid, h phi, and h^2: lattice features.
 
     A product of two features is a sum of two such moments,
 
@@ -157,8 +173,7 @@ class FourierEncoding:
         if mu is None:
             return cls(residual, Noise.none(), bits=min(40, spare_bits(rounds)))
         noise = Noise.split(mu, residual.width, share)
-        wanted = noise_bits(math.sqrt(2.0) * noise.gram, noise.cross)
-        plain = cls(residual, noise, bits=min(wanted, spare_bits(rounds)))
+        plain = cls(residual, noise, bits=min(_bits_for(noise, residual), spare_bits(rounds)))
         excess = plain.bound(features) / mu
         return cls(residual, Noise(noise.gram * excess, noise.cross * excess), plain.bits)
 
@@ -173,38 +188,45 @@ class FourierEncoding:
         return 1 << self.bits
 
     @staticmethod
-    def size(features: FeatureMap) -> int:
-        """cos and sin for each difference frequency, and m."""
-        return 2 * len(difference_grid(features).frequencies) + features.dimension
+    def most_integers(features: FeatureMap) -> int:
+        """cos and sin for each difference frequency, and m + 1."""
+        return 2 * len(difference_grid(features).frequencies) + features.dimension + 1
+
+    def size(self, features: FeatureMap) -> int:
+        """The number of integers of a round."""
+        return self.most_integers(features)
 
     def encode(self, features: FeatureMap, points: Floats, rewards: Floats) -> Integers:
         """Integers of shape (rounds, size)."""
         phi = features(points)
         phases = difference_grid(features).phases(points)
-        h = self.residual.of(phi, rewards)
-        entries = [np.cos(phases), np.sin(phases), h[:, None] * phi]
+        h = self.residual.of(phi, rewards)[:, None]
+        entries = [np.cos(phases), np.sin(phases), h * phi, h * h]
         return fixed_point(np.concatenate(entries, axis=1), self._bits_of_each(features))
 
     def decode(self, features: FeatureMap, integers: Integers | Floats, *, asks: int) -> Moments:
-        """The gram matrix (from its Fourier moments) and the cross vector."""
+        """The gram matrix (from its Fourier moments), the cross vector and the spread."""
         values = np.ldexp(integers.astype(np.float64), -self._bits_of_each(features))
         grid = difference_grid(features)
         r = len(grid.frequencies)
         cosines = np.concatenate([[float(asks)], values[:r]])
         sines = np.concatenate([[0.0], values[r : 2 * r]])
-        return Moments(grid.gram(cosines, sines), values[2 * r :])
+        return Moments(grid.gram(cosines, sines), values[2 * r : -1], float(values[-1]))
 
     def stds(self, features: FeatureMap) -> Floats:
         """The noise of each integer, in integers."""
         moments = self.noise.gram / np.sqrt(difference_grid(features).autocorrelation)
         cross = np.full(features.dimension, self.noise.cross)
-        return np.ldexp(np.concatenate([moments, moments, cross]), self._bits_of_each(features))
+        spread = [self.noise.spread(self.residual.width)]
+        entries = np.concatenate([moments, moments, cross, spread])
+        return np.ldexp(entries, self._bits_of_each(features))
 
     def _bits_of_each(self, features: FeatureMap) -> NDArray[np.int32]:
         """`bits`, less where noise is wider: a moment's is then sigma_X, within sqrt(2)."""
         _, exponents = np.frexp(difference_grid(features).autocorrelation)
         moments = self.bits - (1 - exponents) // 2
-        return np.concatenate([moments, moments, np.full(features.dimension, self.bits, np.int32)])
+        plain = np.full(features.dimension + 1, self.bits, np.int32)
+        return np.concatenate([moments, moments, plain])
 
     def bound(self, features: FeatureMap) -> float:
         """The largest whitened change of one replaced round, truncation included."""
@@ -222,25 +244,52 @@ class FourierEncoding:
 
 @dataclass(frozen=True, eq=False)
 class RewardEncoding:
-    """h phi alone: for epochs whose gram matrix is public without looking at anyone.
+    """h g(x), and h^2: for epochs whose actions, and so their gram matrix, are public beforehand.
 
-    **Bound.** ||h phi - h' phi'|| <= |h| + |h'| <= 2 w for any two rounds: with noise
-    sigma_u = 2 w / mu the whitened change is at most mu. Truncation toward zero only shortens.
+    g(x) = B phi(x) / ||B phi(x)|| with `directions` B, any public matrix: noise is spent on the
+    few directions worth it (see `directions`), whatever they are.
+
+    **Bound.** With noise sigma_u on cross and w sigma_u on the spread, and a = |h| / w,
+    e = |h'| / w, the squared whitened change of any two rounds is at most w^2 / sigma_u^2 times
+
+        (a + e)^2 + (a^2 - e^2)^2 = s^2 (1 + d^2),        s = a + e, d = a - e.
+
+    As a, e <= 1, |d| <= min(s, 2 - s). For s <= 1 this is at most 2; for s = 2 (1 - u) it is at
+    most 4 (1 - u)^2 (1 + 4 u^2) = 4 - 4 u (2 - 5u + 8u^2 - 4u^3) <= 4 on 0 <= u <= 1/2, where the
+    bracket is above 0.9. So sigma_u = 2 w / mu costs mu. Truncation toward zero only shortens
+    cross; it moves the difference of spreads by less than two integers, which the noise is enlarged
+    for. Against silence: 2, half of 4, so two releases moved from or to zero cost mu^2 in all.
     """
 
     residual: Residual
     noise: Noise
     bits: int
+    directions: Floats
+
+    def __post_init__(self) -> None:
+        directions = np.array(self.directions, dtype=np.float64)
+        m = len(self.residual.prediction)
+        # Privacy rests on it: longer rounds than `most_integers` would exceed the slack of
+        # `Plan.mu`, and numbers that overflow would not be scaled to length 1.
+        if directions.ndim != 2 or not 1 <= len(directions) <= m or directions.shape[1] != m:
+            raise InvalidArgument("directions", f"a matrix of {m} columns and at most {m} rows")
+        if not (np.abs(directions) <= LARGEST_DIRECTION).all():
+            raise InvalidArgument("directions", "a matrix of finite numbers")
+        directions.setflags(write=False)
+        object.__setattr__(self, "directions", directions)
 
     @classmethod
     def fit(
         cls, features: FeatureMap, residual: Residual, mu: float | None, share: float, rounds: int
     ) -> "RewardEncoding":
         """The encoding that costs mu (None: no noise) and whose sums cannot overflow."""
+        every = np.eye(features.dimension)
         if mu is None:
-            return cls(residual, Noise.none(), bits=min(40, spare_bits(rounds)))
-        noise = Noise(0.0, 2.0 * residual.width / mu)
-        return cls(residual, noise, bits=min(noise_bits(noise.cross), spare_bits(rounds)))
+            return cls(residual, Noise.none(), min(40, spare_bits(rounds)), every)
+        cross = 2.0 * residual.width / mu
+        plain = cls(residual, Noise(0.0, cross), min(noise_bits(cross), spare_bits(rounds)), every)
+        excess = plain.bound(features) / mu
+        return replace(plain, noise=Noise(0.0, cross * excess))
 
     @property
     def is_noisy(self) -> bool:
@@ -253,27 +302,45 @@ class RewardEncoding:
         return 1 << self.bits
 
     @staticmethod
-    def size(features: FeatureMap) -> int:
-        """m integers a round."""
-        return features.dimension
+    def most_integers(features: FeatureMap) -> int:
+        """At most m + 1 integers a round: directions beyond m could not differ."""
+        return features.dimension + 1
+
+    def size(self, features: FeatureMap) -> int:
+        """The number of integers of a round."""
+        return len(self.directions) + 1
+
+    def along(self, phi: Floats) -> Floats:
+        """g for each row of features: of length 1, or 0 where the directions see nothing.
+
+        Exact sums have no noise to spend on directions: theirs is phi itself.
+        """
+        if not self.is_noisy:
+            return phi
+        # Row by row, not as a matrix product: its last bits would depend on the batch.
+        seen = np.stack([np.sum(phi * row, axis=1) for row in self.directions], axis=1)
+        lengths = np.linalg.norm(seen, axis=1, keepdims=True)
+        return np.divide(seen, lengths, out=np.zeros_like(seen), where=lengths > 1e-150)
 
     def encode(self, features: FeatureMap, points: Floats, rewards: Floats) -> Integers:
         """Integers of shape (rounds, size)."""
         phi = features(points)
-        h = self.residual.of(phi, rewards)
-        return fixed_point(h[:, None] * phi, self.bits)
+        h = self.residual.of(phi, rewards)[:, None]
+        return fixed_point(np.concatenate([h * self.along(phi), h * h], axis=1), self.bits)
 
     def decode(self, features: FeatureMap, integers: Integers | Floats, *, asks: int) -> Moments:
-        """The cross vector; the gram matrix is not in the integers."""
-        return Moments(None, np.ldexp(integers.astype(np.float64), -self.bits))
+        """The cross vector and the spread; the gram matrix is not in the integers."""
+        values = np.ldexp(integers.astype(np.float64), -self.bits)
+        return Moments(None, values[:-1], float(values[-1]))
 
     def stds(self, features: FeatureMap) -> Floats:
         """The noise of each integer, in integers."""
-        return np.ldexp(np.full(features.dimension, self.noise.cross), self.bits)
+        cross = np.full(len(self.directions), self.noise.cross)
+        return np.ldexp(np.append(cross, self.noise.spread(self.residual.width)), self.bits)
 
     def bound(self, features: FeatureMap) -> float:
         """The largest whitened change of one replaced round."""
-        return 2.0 * self.residual.width / self.noise.cross
+        return _reward_bound(self.noise, self.residual, self.bits)
 
     def gram_noise(self, features: FeatureMap, variances: Floats) -> Floats:
         """None: the gram matrix is public."""
@@ -282,12 +349,12 @@ class RewardEncoding:
 
 @dataclass(frozen=True, eq=False)
 class AnnouncedEncoding:
-    """phi phi^T of every ask, exactly, and h phi of every answer: for public decision sets.
+    """phi phi^T of every ask, exactly, and h phi and h^2 of every answer: public decision sets.
 
     The actions are public, so they are summed when they are given out, whether or not anyone
     answers; only rewards are protected.
 
-    **Bound.** x is the same in both versions of a round, and ||(h - h') phi|| <= 2 w.
+    **Bound.** x is the same in both versions of a round: as for `RewardEncoding`.
     """
 
     residual: Residual
@@ -313,39 +380,43 @@ class AnnouncedEncoding:
         return 1 << self.bits
 
     @staticmethod
-    def size(features: FeatureMap) -> int:
-        """m(m+1)/2 + m integers a round."""
-        m = features.dimension
-        return m * (m + 1) // 2 + m
+    def most_integers(features: FeatureMap) -> int:
+        """m(m+1)/2 + m + 1 integers a round."""
+        return GramEncoding.most_integers(features)
+
+    def size(self, features: FeatureMap) -> int:
+        """The number of integers of a round."""
+        return self.most_integers(features)
 
     def announce(self, features: FeatureMap, points: Floats) -> Integers:
-        """What an ask adds: the upper triangle of phi phi^T, and no cross."""
+        """What an ask adds: the upper triangle of phi phi^T, and nothing else."""
         phi = features(points)
         rows, columns = _upper_triangle(features.dimension)
-        entries = [phi[:, rows] * phi[:, columns], np.zeros_like(phi)]
+        entries = [phi[:, rows] * phi[:, columns], np.zeros((len(phi), phi.shape[1] + 1))]
         return fixed_point(np.concatenate(entries, axis=1), self.bits)
 
     def encode(self, features: FeatureMap, points: Floats, rewards: Floats) -> Integers:
-        """What an answer adds: no gram, and h phi."""
+        """What an answer adds: no gram, but h phi and h^2."""
         phi = features(points)
-        h = self.residual.of(phi, rewards)
-        gram = np.zeros((len(phi), self.size(features) - features.dimension))
-        return fixed_point(np.concatenate([gram, h[:, None] * phi], axis=1), self.bits)
+        h = self.residual.of(phi, rewards)[:, None]
+        gram = np.zeros((len(phi), self.size(features) - features.dimension - 1))
+        return fixed_point(np.concatenate([gram, h * phi, h * h], axis=1), self.bits)
 
     def decode(self, features: FeatureMap, integers: Integers | Floats, *, asks: int) -> Moments:
-        """The gram matrix of the asks and the cross vector of the answers."""
+        """The gram matrix of the asks, the cross vector and the spread of the answers."""
         values = np.ldexp(integers.astype(np.float64), -self.bits)
         return _triangle_moments(features.dimension, values)
 
     def stds(self, features: FeatureMap) -> Floats:
         """The noise of each integer, in integers: none on the public actions."""
-        gram = np.zeros(self.size(features) - features.dimension)
+        gram = np.zeros(self.size(features) - features.dimension - 1)
         cross = np.full(features.dimension, self.noise.cross)
-        return np.ldexp(np.concatenate([gram, cross]), self.bits)
+        spread = [self.noise.spread(self.residual.width)]
+        return np.ldexp(np.concatenate([gram, cross, spread]), self.bits)
 
     def bound(self, features: FeatureMap) -> float:
         """The largest whitened change of one replaced reward."""
-        return 2.0 * self.residual.width / self.noise.cross
+        return _reward_bound(self.noise, self.residual, self.bits)
 
     def gram_noise(self, features: FeatureMap, variances: Floats) -> Floats:
         """None: the actions are public."""
@@ -375,7 +446,16 @@ def _triangle_moments(m: int, values: Floats) -> Moments:
     rows, columns = _upper_triangle(m)
     gram[rows, columns] = values[: rows.size]
     gram[columns, rows] = values[: rows.size]
-    return Moments(gram, values[rows.size :])
+    return Moments(gram, values[rows.size : -1], float(values[-1]))
+
+
+def _bits_for(noise: Noise, residual: Residual) -> int:
+    return noise_bits(math.sqrt(2.0) * noise.gram, noise.cross, noise.spread(residual.width))
+
+
+def _reward_bound(noise: Noise, residual: Residual, bits: int) -> float:
+    """2 w / sigma_u, and two integers of the spread for truncation."""
+    return 2.0 * residual.width / noise.cross + 2.0 / math.ldexp(noise.spread(residual.width), bits)
 
 
 def _at_most_unit(phi: Integers, bits: int) -> Integers:

@@ -13,8 +13,8 @@ Integers = NDArray[np.int64]
 
 #: Sums stay below 2**62: one bit for the sign, one to spare.
 SUM_BITS = 62
-#: An epoch is never longer: sums keep at least 21 bits of resolution.
-MOST_ROUNDS = 1 << 40
+#: An epoch is never longer: sums keep at least 27 bits of resolution.
+MOST_ROUNDS = 1 << 34
 #: The widest noise has a standard deviation of about 2^27 integers: rounding then costs nothing
 #: that matters, and numerical slack is still the least (see `randomness`).
 NOISE_BITS = 27
@@ -44,6 +44,11 @@ class Residual:
         prediction.setflags(write=False)
         object.__setattr__(self, "prediction", prediction)
 
+    @property
+    def clips(self) -> bool:
+        """Whether any reward of the range can be clipped."""
+        return self.width < 1.0 or bool(self.prediction.any())
+
     def of(self, phi: Floats, rewards: Floats) -> Floats:
         """The clipped residual of each round."""
         return np.clip(rewards - np.sum(phi * self.prediction, axis=1), -self.width, self.width)
@@ -72,6 +77,17 @@ class Noise:
         sigma_X = (1 + q) / mu        sigma_u = (1 + q) w / (sqrt(q) mu)
         """
         return cls((1 + share) / mu, (1 + share) * width / (math.sqrt(share) * mu))
+
+    def spread(self, width: float) -> float:
+        """The noise on h^2: w sigma_u, and sqrt(2 / q) of that where the gram gets noise too.
+
+        So much that an answer which comes in another epoch than its replacement, and moves two
+        releases from or to zero, costs no more than mu in all (see `encodings`).
+        """
+        if self.gram == 0.0:
+            return self.cross * width
+        q = (width * self.gram / self.cross) ** 2
+        return self.cross * width * math.sqrt(2.0 / min(q, 1.0))
 
 
 def fixed_point(values: Floats, bits: int | NDArray[np.int32]) -> Integers:
