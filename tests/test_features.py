@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.certificates import DifferenceSet
 from discreet.errors import InvalidArgument, OutOfReach
 from discreet.features import (
     AdditiveFeatures,
@@ -17,7 +18,8 @@ from discreet.features import (
     choose,
     measured_error,
 )
-from discreet.kernels import Additive, Linear, Matern, Part, Polynomial, SquaredExponential
+from discreet.grids import common_rule
+from discreet.kernels import Additive, Learned, Linear, Matern, Part, Polynomial, SquaredExponential
 
 MIXED = Additive(
     (
@@ -208,6 +210,90 @@ def test_exact_parts_leave_the_error_to_the_others():
     alone = choose(SquaredExponential(0.2), widths=(1,), error=1e-2)
     assert features.parts[1].features.dimension == alone.dimension
     assert choose(Additive.over(Linear(), 2), widths=(1, 1)).error_bound == 0.0
+
+
+# -- one lattice for several kernels
+
+BANKS = {
+    "one": ((SquaredExponential(0.3),), {"widths": (1.0,), "error": 1e-3}),
+    "line": (Learned().options, {"widths": (1.0,), "error": 1e-3}),
+    "square": (
+        (SquaredExponential(0.5), SquaredExponential((0.4, 0.2))),
+        {"widths": (1.0, 1.0), "error": 1e-2},
+    ),
+    "matern": ((Matern(2.5, 0.4), SquaredExponential(0.2)), {"widths": (1.0,), "error": 1e-2}),
+    "rectangle": (
+        (SquaredExponential((0.1, 0.5)), SquaredExponential((0.05, 0.25))),
+        {"widths": (0.2, 1.0), "error": 1e-3},
+    ),
+    "ball": (
+        (SquaredExponential(0.5), SquaredExponential(1.0)),
+        {"widths": (2.0, 2.0), "diameter": 2.0, "error": 1e-3},
+    ),
+}
+
+
+def _of_option(rule, option):
+    """Features of one option on the common frequencies: its own weights."""
+    pairs = np.where(rule.frequencies.any(axis=1), 2.0, 1.0)
+    weights = pairs * option.spectral_density(rule.frequencies)
+    weights = weights / math.fsum(weights) * (1 - 1e-13)
+    return FourierFeatures(rule.frequencies, weights, rule.error_bound, rule.indices, rule.spacing)
+
+
+@pytest.mark.parametrize("name", BANKS)
+def test_the_common_bound_holds_for_every_option_up_to_half_the_domain(name):
+    options, wanted = BANKS[name]
+    space = {key: wanted[key] for key in wanted if key != "error"}
+    rule = common_rule(options, DifferenceSet.of(**space), wanted["error"], 2048)
+    assert rule.error_bound <= wanted["error"]
+    found = [
+        measured_error(
+            option, _of_option(rule, option), **space, rng=np.random.default_rng(0), pairs=20_000
+        )
+        for option in options
+    ]
+    print(f"{name}: {len(rule.weights)} pairs, bound {rule.error_bound:.1e}, found {found}")
+    assert max(found) <= rule.error_bound
+
+
+def test_a_kernel_longer_than_half_the_domain_becomes_its_periodic_sum():
+    """Written out: the sum over images, normalised, which is what its weights stand for."""
+    option, error = SquaredExponential(2.0), 1e-3
+    rule = common_rule((SquaredExponential(0.25), option), DifferenceSet.of([1.0]), error, 2048)
+    period = 2 * math.pi / rule.spacing[0]
+    assert 1.0 < period < 1.0 + 5 * 2.0  # shorter than the option itself would take
+    delta = np.linspace(-1, 1, 401)[:, None]
+    images = sum(option(delta + k * period, np.zeros((1, 1))) for k in range(-20, 21))[:, 0]
+    at_zero = sum(option([[k * period]], [[0.0]]) for k in range(-20, 21))[0, 0]
+    phi = _of_option(rule, option)
+    assert np.abs((phi(delta) @ phi(np.zeros((1, 1))).T)[:, 0] - images / at_zero).max() < error
+
+
+@pytest.mark.parametrize("additive", [False, True], ids=["together", "additive"])
+def test_features_to_be_learnt_stand_for_the_average_of_the_options(additive):
+    kernel = Learned((SquaredExponential(0.2), SquaredExponential(0.4)), additive=additive)
+    features = choose(kernel, widths=(1, 1), error=1e-2)
+    found = measured_error(
+        kernel, features, widths=(1, 1), rng=np.random.default_rng(0), pairs=20_000
+    )
+    assert found <= features.error_bound <= 1e-2
+    assert isinstance(features, AdditiveFeatures) == additive
+    if additive:
+        assert [group.columns for group in features.groups] == [(0,), (1,)]
+
+
+def test_one_option_is_as_good_as_its_own_grid():
+    kernel = SquaredExponential(0.2)
+    own, common = (choose(k, widths=(1, 1), error=1e-3) for k in (kernel, Learned((kernel,))))
+    assert common.dimension <= 1.5 * own.dimension
+
+
+def test_a_lattice_for_all_out_of_reach_says_how_many():
+    with pytest.raises(OutOfReach) as caught:
+        choose(Learned((SquaredExponential(0.01),)), widths=(1, 1), error=0.002, limit=100)
+    assert caught.value.features > 100
+    assert "kernel error 0.002 takes" in str(caught.value)
 
 
 def test_out_of_reach_says_how_many():

@@ -12,6 +12,7 @@ from sklearn.gaussian_process import kernels as oracle
 from discreet.errors import InvalidArgument
 from discreet.kernels import (
     Additive,
+    Learned,
     Linear,
     Matern,
     Part,
@@ -204,3 +205,98 @@ def test_kernels_are_plain_values():
     assert isinstance(SquaredExponential(np.float64(0.2)).lengthscale, float)
     assert type(SquaredExponential(np.float64(0.2)).lengthscale) is float
     assert hash(Additive.over(Matern(2.5), 3)) == hash(Additive.over(Matern(2.5), 3))
+
+
+# -- kernels to be learnt
+
+
+@pytest.mark.parametrize("additive", [False, True])
+def test_a_learned_kernel_is_the_average_of_its_options(additive):
+    options = (SquaredExponential(0.2), Matern(1.5, 0.4))
+    x, y = _points(1, 20, 3), _points(2, 15, 3)
+    columns = ([0], [1], [2]) if additive else ([0, 1, 2],)
+    parts = [option(x[:, c], y[:, c]) for option in options for c in columns]
+    np.testing.assert_allclose(
+        Learned(options, additive=additive)(x, y), np.mean(parts, axis=0), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("kernel", "factor", "scales"),
+    [
+        (SquaredExponential(0.2), 1.0, [0.2]),
+        (SquaredExponential(0.2), 0.5, [0.2]),
+        (SquaredExponential(0.2), 2.0, [0.1, 0.2, 0.4]),
+        (SquaredExponential(0.2), 3.9, [0.1, 0.2, 0.4]),
+        (SquaredExponential(0.2), 4.0, [0.05, 0.1, 0.2, 0.4, 0.8]),
+        (Matern(1.5, (0.2, 0.4)), 2.0, [(0.1, 0.2), (0.2, 0.4), (0.4, 0.8)]),
+    ],
+    ids=str,
+)
+def test_options_around_a_kernel_double_within_the_factor(kernel, factor, scales):
+    learned = Learned.around(kernel, factor)
+    assert not learned.additive
+    found = [option.lengthscale for option in learned.options]
+    np.testing.assert_allclose(found, scales, rtol=1e-12)
+    assert kernel in learned.options
+    assert {type(option) for option in learned.options} == {type(kernel)}
+    if isinstance(kernel, Matern):
+        assert {option.smoothness for option in learned.options} == {kernel.smoothness}
+
+
+@pytest.mark.parametrize(
+    ("given", "argument"),
+    [
+        ({"options": ()}, "options"),
+        ({"options": (Linear(),)}, "options"),
+        ({"options": (SquaredExponential(), Polynomial(2))}, "options"),
+        ({"options": (0.1, 0.2)}, "options"),
+        ({"options": (Learned(),)}, "options"),
+        ({"options": SquaredExponential()}, "options"),
+        ({"options": None}, "options"),
+        ({"options": 0.3}, "options"),
+        ({"additive": 1}, "additive"),
+        ({"additive": "yes"}, "additive"),
+        ({"additive": True, "shares": ()}, "shares"),
+        ({"additive": True, "shares": (0.9,)}, "shares"),
+        ({"additive": True, "shares": (0.0, 1.0)}, "shares"),
+        ({"additive": True, "shares": (0.0, -0.1)}, "shares"),
+        ({"additive": True, "shares": (0.0, math.nan)}, "shares"),
+        ({"additive": True, "shares": (0.0, "much")}, "shares"),
+        ({"additive": True, "shares": 0.9}, "shares"),
+        ({"shares": (0.0, 0.9)}, "shares"),
+    ],
+    ids=str,
+)
+def test_a_bad_choice_of_kernels_is_refused_by_name(given, argument):
+    with pytest.raises(InvalidArgument) as caught:
+        Learned(**given)
+    assert caught.value.argument == argument
+
+
+@pytest.mark.parametrize(
+    ("kernel", "factor", "argument"),
+    [
+        (SquaredExponential(), 0.0, "factor"),
+        (SquaredExponential(), -1.0, "factor"),
+        (SquaredExponential(), math.inf, "factor"),
+        (SquaredExponential(), "two", "factor"),
+        (Linear(), 2.0, "kernel"),
+        (Learned(), 2.0, "kernel"),
+        (0.3, 2.0, "kernel"),
+    ],
+    ids=str,
+)
+def test_options_around_what_is_not_stationary_are_refused_by_name(kernel, factor, argument):
+    with pytest.raises(InvalidArgument) as caught:
+        Learned.around(kernel, factor)
+    assert caught.value.argument == argument
+
+
+def test_options_have_to_fit_the_dimension():
+    pair = (SquaredExponential((0.1, 0.2)),)
+    Learned(pair).check(2)
+    for learned, dimension in ((Learned(pair), 3), (Learned(pair, additive=True), 2)):
+        with pytest.raises(InvalidArgument):
+            learned.check(dimension)
+    Learned(additive=True).check(7)

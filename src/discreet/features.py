@@ -17,8 +17,8 @@ from scipy import optimize
 from discreet import checks
 from discreet.certificates import DifferenceSet
 from discreet.errors import InvalidArgument, OutOfReach
-from discreet.grids import grid_rule
-from discreet.kernels import Additive, Kernel, Linear, Polynomial, Simple
+from discreet.grids import common_rule, grid_rule
+from discreet.kernels import Additive, Kernel, Learned, Linear, Polynomial, Simple
 from discreet.maps import (
     FourierFeatures,
     Group,
@@ -156,6 +156,8 @@ def choose(
     """
     differences = DifferenceSet.of(widths, diameter)
     kernel.check(differences.dimension)
+    if isinstance(kernel, Learned):
+        return _choose_learned(kernel, differences, error, limit)
     if isinstance(kernel, Additive):
         return _choose_additive(kernel, differences, error, method, limit, seed)
     return _choose_simple(kernel, differences, error, method, limit, seed)
@@ -215,6 +217,19 @@ def _choose_additive(
             chosen.dimension,
         )
     return chosen
+
+
+def _choose_learned(
+    kernel: Learned, differences: DifferenceSet, error: float, limit: int
+) -> FeatureMap:
+    """Lattice features for all options at once; alike for each coordinate of a sum."""
+    if not kernel.additive:
+        return _map(common_rule(kernel.options, differences, error, limit))
+    d = differences.dimension
+    rules = [common_rule(kernel.options, differences.on((j,)), error, limit // d) for j in range(d)]
+    weight = (1.0 - 1e-12) / d  # the sum of d weights must not exceed 1 by rounding
+    parts = tuple(FeaturePart(_map(rule), (j,), weight) for j, rule in enumerate(rules))
+    return AdditiveFeatures(parts, d)
 
 
 def _map(rule: Rule) -> FourierFeatures:

@@ -104,18 +104,7 @@ class _Lattice:
 
     def rule(self, orbits: int, bound: float) -> Rule:
         """One of each pair of the first orbits, zero first, then by growing level."""
-        indices: list[Ints] = []
-        weights: list[float] = []
-        for rank, raw in zip(self.ranks[:orbits], self.raw[:orbits], strict=True):
-            halves = _half_orbit(rank)
-            indices.extend(halves)
-            weights.extend([raw / len(halves)] * len(halves))
-        spacing = tuple(self.spacing.tolist())
-        table = np.array(indices, dtype=np.int64)
-        normalised = np.array(weights) / math.fsum(weights)
-        return Rule(
-            np.multiply(table, self.spacing, dtype=np.float64), normalised, bound, table, spacing
-        )
+        return _half_rule(self.ranks[:orbits], self.raw[:orbits], self.spacing, bound)
 
 
 def grid_rule(kernel: Stationary, differences: DifferenceSet, error: float, limit: int) -> Rule:
@@ -143,6 +132,57 @@ def grid_rule(kernel: Stationary, differences: DifferenceSet, error: float, limi
         if about <= wide:
             raise out_of_reach(error, limit, wide + 1, "at least ")
     raise out_of_reach(error, limit, max(about, limit + 1), "about ")
+
+
+def common_rule(
+    kernels: tuple[Stationary, ...], differences: DifferenceSet, error: float, limit: int
+) -> Rule:
+    """One lattice for several kernels, its weights the average of theirs.
+
+    The period leaves room for lengthscales up to half the domain; a longer kernel is taken for
+    its periodic sum, which the lattice gives without error. Frequencies are kept until every
+    kernel has dropped at most error / 4 of its weight. The stated bound is that of the worst
+    kernel, by Poisson's formula (see `certificates`).
+
+    >>> from discreet.kernels import SquaredExponential
+    >>> bank = (SquaredExponential(0.1), SquaredExponential(0.2))
+    >>> rule = common_rule(bank, DifferenceSet.of([1.0]), 1e-3, 2048)
+    >>> rule.error_bound <= 1e-3, float(rule.weights.sum().round(12))
+    (True, 1.0)
+    """
+    check_wanted(error, limit)
+    extents = differences.extents
+    scales = np.array([kernel.lengthscales(len(extents)) for kernel in kernels])
+    longest = np.minimum(scales.max(axis=0), extents / 2.0)
+    reach = max(radius_of(kernel, error / 8.0) for kernel in kernels)
+    periods = extents + reach * longest
+    spacing = 2.0 * math.pi / periods
+    shortest = kernels[int(np.argmin(scales.min(axis=1)))]
+    ranks = _heaviest(shortest, spacing * scales.min(axis=0), 4 * limit)
+    copies = 2.0 ** np.count_nonzero(ranks, axis=1)
+    raw = np.array([copies * k.spectral_density(ranks * spacing) for k in kernels])
+    raw *= float(np.prod(spacing))
+    kept = _until_dropped(raw, copies, error / 4.0, limit)
+    shares = raw[:, :kept] / raw[:, :kept].sum(axis=1, keepdims=True)
+    bounds: list[float] = []
+    for kernel, scale, whole in zip(kernels, scales, raw, strict=True):
+        mass = float(whole[:kept].sum())
+        if bool(np.all(scale <= longest)):
+            alias = images(kernel, extents, periods)
+            bounds.append((2.0 * max(1.0 + alias.at_zero - mass, 0.0) + alias.largest) / mass)
+        else:
+            bounds.append(2.0 * (float(whole.sum()) - mass) / mass)
+    return _half_rule(ranks[:kept], shares.mean(axis=0), spacing, max(bounds) + ROUNDING)
+
+
+def _until_dropped(raw: Floats, copies: Floats, most: float, limit: int) -> int:
+    """How many orbits, heaviest first, leave at most a share `most` of each kernel's weight."""
+    held = np.cumsum(raw, axis=1) / raw.sum(axis=1, keepdims=True)
+    kept = int(np.argmax((held >= 1.0 - most).all(axis=0))) + 1
+    needed = int(copies[:kept].sum())
+    if needed > limit or held[:, -1].min() < 1.0 - most:
+        raise out_of_reach(4.0 * most, limit, needed, "at least ")
+    return kept
 
 
 def _images_ahead(kernel: Stationary, extents: Floats, error: float) -> float:
@@ -241,6 +281,20 @@ def _heaviest(kernel: Stationary, scaled_spacing: Floats, cap: int) -> Ints:
         if np.sum(2.0 ** np.count_nonzero(ranks, axis=1)) >= cap:
             return ranks[np.argsort(levels, kind="stable")]
         radius *= 1.25
+
+
+def _half_rule(ranks: Ints, raw: Floats, spacing: Floats, bound: float) -> Rule:
+    """One of each +- pair of the orbits, zero first, with normalised weights."""
+    indices: list[Ints] = []
+    weights: list[float] = []
+    for rank, weight in zip(ranks, raw, strict=True):
+        halves = _half_orbit(rank)
+        indices.extend(halves)
+        weights.extend([weight / len(halves)] * len(halves))
+    table = np.array(indices, dtype=np.int64)
+    normalised = np.array(weights) / math.fsum(weights)
+    steps = tuple(spacing.tolist())
+    return Rule(np.multiply(table, spacing, dtype=np.float64), normalised, bound, table, steps)
 
 
 def _half_orbit(rank: Ints) -> list[Ints]:

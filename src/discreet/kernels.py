@@ -6,8 +6,8 @@ transform of a probability density (Bochner): k(delta) = E_p[cos(omega . delta)]
 """
 
 import math
-from dataclasses import dataclass
-from typing import Literal, SupportsFloat
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -306,7 +306,69 @@ class Additive:
         return total
 
 
-Kernel = SquaredExponential | Matern | Linear | Polynomial | Additive
+@dataclass(frozen=True)
+class Learned:
+    """One of several stationary kernels, whichever explains the releases best.
+
+    The options are a public prior; choosing among them only reads what is released, so it costs
+    no privacy. With `additive=True` the function is a sum over coordinates, each with an option
+    of its own; under a share s > 0 the coordinates have a part in common:
+
+        f(x) = sum_j f_j(x_j),        Cov(f_i, f_j) = s k        for i != j.
+
+    >>> Learned.around(SquaredExponential(0.2), factor=2.0).options[0]
+    SquaredExponential(lengthscale=0.1)
+    >>> Learned(additive=True).shares
+    (0.0, 0.9)
+    """
+
+    options: tuple[Stationary, ...] = field(
+        default_factory=lambda: tuple(SquaredExponential(scale) for scale in (0.05, 0.1, 0.2))
+    )
+    additive: bool = False
+    shares: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        options = _tuple("options", self.options)
+        if not options or not all(isinstance(k, Stationary) for k in options):
+            raise InvalidArgument("options", "one or more of SquaredExponential and Matern")
+        if not isinstance(self.additive, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidArgument("additive", "True or False", self.additive)
+        natural = (0.0, 0.9) if self.additive else (0.0,)
+        given = natural if self.shares is None else _tuple("shares", self.shares)
+        shares = tuple(_number("shares", share) for share in given)
+        if not shares or shares[0] != 0.0 or not all(0.0 <= s < 1.0 for s in shares):
+            raise InvalidArgument("shares", "0.0, then numbers below 1", self.shares)
+        if not self.additive and shares != (0.0,):
+            raise InvalidArgument("shares", "none without additive=True", self.shares)
+        object.__setattr__(self, "options", options)
+        object.__setattr__(self, "shares", shares)
+
+    @classmethod
+    def around(cls, kernel: Stationary, factor: float = 4.0) -> "Learned":
+        """The kernel with its lengthscales divided and multiplied by up to `factor`, by twos."""
+        factor = _positive("factor", factor)
+        if not isinstance(kernel, Stationary):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidArgument("kernel", "a SquaredExponential or Matern kernel", kernel)
+        steps = math.floor(math.log2(max(factor, 1.0)) + 1e-9)
+        scales = [2.0**step for step in range(-steps, steps + 1)]
+        return cls(tuple(_stretched(kernel, scale) for scale in scales))
+
+    def check(self, dimension: int) -> None:
+        """Refuse a dimension the options do not fit."""
+        for option in self.options:
+            option.check(1 if self.additive else dimension)
+
+    def __call__(self, x: ArrayLike, y: ArrayLike) -> Floats:
+        """The average of the options: what their common features stand for."""
+        left, right = _pair(x, y)
+        every = list(range(left.shape[1]))
+        columns = [[j] for j in every] if self.additive else [every]
+        parts = [k(left[:, c], right[:, c]) for k in self.options for c in columns]
+        return np.sum(parts, axis=0) / len(parts)
+
+
+Kernel = SquaredExponential | Matern | Linear | Polynomial | Additive | Learned
 
 
 def points(argument: str, values: ArrayLike) -> Floats:
@@ -319,6 +381,12 @@ def points(argument: str, values: ArrayLike) -> Floats:
     if matrix.ndim != 2 or matrix.shape[1] < 1:
         raise InvalidArgument(argument, f"a matrix, one point a row, not shape {matrix.shape}")
     return matrix
+
+
+def _stretched(kernel: Stationary, factor: float) -> Stationary:
+    old = kernel.lengthscale
+    new = tuple(factor * each for each in old) if isinstance(old, tuple) else factor * old
+    return replace(kernel, lengthscale=new)
 
 
 def _one_coordinate(kernel: Simple, column: int) -> Simple:
@@ -367,6 +435,12 @@ def _lengthscales(lengthscale: float | tuple[float, ...], dimension: int) -> Flo
     if len(lengthscale) != dimension:
         raise InvalidArgument("lengthscale", f"one number, or {dimension} of them", lengthscale)
     return np.array(lengthscale)
+
+
+def _tuple(argument: str, values: object) -> tuple[Any, ...]:
+    if not isinstance(values, list | tuple):
+        raise InvalidArgument(argument, "a tuple", values)
+    return tuple(values)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
 def _positive(argument: str, value: object) -> float:
