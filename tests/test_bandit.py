@@ -654,15 +654,29 @@ def test_a_trial_asked_before_the_resume_can_be_told_after_it(tmp_path):
         assert bandit.open_trials == ()
 
 
+@pytest.mark.parametrize("privacy", [NonPrivate(), JointDP(2.0, 1e-2)], ids=["none", "joint"])
+@pytest.mark.parametrize("kind", ["box", "candidates"])
+def test_a_kernel_so_long_that_nothing_varies_can_be_played(kind, privacy):
+    plan = make_plan(
+        kind, kernel=SquaredExponential(100.0), privacy=privacy, schedule=None, horizon=None
+    )
+    assert plan.map.dimension == 1
+    bandit = Bandit(plan, simulation=Simulation(1))
+    for number in range(plan.design_asks + 10):
+        bandit.tell(bandit.ask(**choices(kind, number), user=f"user {number}"), 0.8)
+    assert bandit.best().mean == pytest.approx(0.8, abs=0.15)
+
+
 @pytest.mark.parametrize(
     ("parts", "names"),
     [
         ({"horizon": 41}, "horizon"),
-        ({"expire_after": 6, "rewards": (0.0, 2.0)}, "expire_after, noise_std, rewards, signal"),
+        ({"expire_after": 6, "rewards": (0.0, 2.0)}, "expire_after, rewards"),
+        ({"noise_std": 0.1, "signal_std": 0.2}, "noise_std, signal_std"),
         ({"name": "other"}, "name"),
         ({"schedule": Schedule(first=6, growth=1.6)}, "schedule"),
     ],
-    ids=["horizon", "several", "name", "schedule"],
+    ids=["horizon", "several", "scales", "name", "schedule"],
 )
 def test_a_journal_of_another_plan_is_refused_and_names_what_differs(tmp_path, parts, names):
     path = tmp_path / "study.db"

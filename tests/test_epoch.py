@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from discreet import canonical
+from discreet.bank import pool
+from discreet.belief import Belief
 from discreet.budget import JointDP, NonPrivate
 from discreet.domain import Box, Integer
-from discreet.epoch import SHARES, SMALLEST_WIDTH, Epoch, _line, _pool, learn, open_epoch
+from discreet.epoch import SHARES, SMALLEST_WIDTH, Epoch, foreseen, is_design, learn, open_epoch
 from discreet.errors import InvalidArgument
-from discreet.inference import expected_error
-from discreet.kernels import SquaredExponential
+from discreet.inference import expected_posterior, public_sums
+from discreet.kernels import Learned, Polynomial, SquaredExponential
 from discreet.plan import Exploration, Plan, Schedule
 from discreet.policy import unpacked
-from discreet.posterior import Posterior
 from discreet.prior import Prior
 from discreet.release import GENESIS, Release
 
@@ -26,9 +27,19 @@ def _plan(**changes):
     return Plan(**{**given, "rewards": (-2.0, 4.0), **changes})
 
 
-def _open(plan, posterior=None, *, number=0, first=0, previous=GENESIS):
-    posterior = Posterior.before(plan) if posterior is None else posterior
-    return open_epoch(plan, posterior, number=number, first=first, previous=previous)
+def _open(plan, belief=None, *, number=0, first=0, previous=GENESIS):
+    belief = Belief.before(plan) if belief is None else belief
+    return open_epoch(plan, belief, number=number, first=first, previous=previous)
+
+
+def _known(plan, precision=5.0, seed=0):
+    m = plan.map.dimension
+    normals = np.random.default_rng(seed).standard_normal(m)
+    return dataclasses.replace(
+        Belief.before(plan),
+        precision=precision * np.eye(m),
+        information=precision * normals / 8,
+    )
 
 
 def _release(plan, epoch, *, previous=GENESIS):
@@ -45,11 +56,11 @@ def _release(plan, epoch, *, previous=GENESIS):
 
 def test_opening_an_epoch_is_a_pure_function():
     plan = _plan()
-    posterior = Posterior.before(plan)
-    assert _open(plan, posterior).digest == _open(plan, posterior).digest
+    belief = Belief.before(plan)
+    assert _open(plan, belief).digest == _open(plan, belief).digest
     assert _open(_plan()).digest == _open(plan).digest
     later = {"number": 3, "first": 40, "previous": "ab" * 32}
-    assert _open(plan, posterior, **later).digest == _open(_plan(), **later).digest
+    assert _open(plan, belief, **later).digest == _open(_plan(), **later).digest
 
 
 def test_the_plan_and_the_release_before_decide_what_looks_random():
@@ -84,6 +95,32 @@ def test_lengths_follow_the_schedule_and_stop_at_the_horizon():
     assert lengths == [10, 5, 8, 12, 18, 27, 20]
 
 
+def test_a_second_epoch_has_the_length_it_was_given_and_growth_follows():
+    plan = _plan(schedule=Schedule(first=10, growth=1.5, second=33), horizon=100)
+    lengths, asked = [], 0
+    while asked < 100:
+        lengths.append(_open(plan, number=len(lengths), first=asked).length)
+        asked += lengths[-1]
+    assert lengths == [10, 33, 22, 33, 2]
+    assert plan.design_asks == 43
+    assert [is_design(plan, first) for first in (0, 10, 43, 65)] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("decisions", ["box", "candidates"])
+def test_what_is_believed_does_not_guide_the_epochs_that_fill_the_domain(decisions):
+    schedule = Schedule(first=10, growth=1.5, second=33)
+    plan = _plan(decisions=decisions, schedule=schedule, exploration=Exploration(1.0, 0.5, 5))
+    for first, fills in ((0, True), (10, True), (43, False)):
+        epoch = _open(plan, _known(plan), number=1, first=first)
+        if decisions == "box":
+            other = _open(plan, _known(plan, seed=1), number=1, first=first)
+            assert (epoch.policy.menu.tobytes() == other.policy.menu.tobytes()) == fills
+            assert len(epoch.policy.menu) == (epoch.length if fills else 5)
+        else:
+            assert epoch.policy.optimism == (0.0 if fills else 1.0)
+            assert len(epoch.policy.tilts) == (epoch.length if fills else 5)
+
+
 @pytest.mark.parametrize("decisions", ["box", "candidates"])
 def test_the_first_epoch_spreads_over_the_box_or_draws_from_the_prior(decisions):
     plan = _plan(decisions=decisions)
@@ -109,7 +146,7 @@ def test_a_context_leaves_the_menu_empty():
 @pytest.mark.parametrize("decisions", ["box", "candidates"])
 def test_a_warm_start_does_not_spread_but_uses_what_is_known(decisions):
     plan = _plan(decisions=decisions)
-    learnt = Posterior.before(plan)
+    learnt = Belief.before(plan).posterior
     m = plan.map.dimension
     prior = Prior(
         canonical.digest(plan.domain),
@@ -120,6 +157,7 @@ def test_a_warm_start_does_not_spread_but_uses_what_is_known(decisions):
         True,
     )
     warm = _plan(decisions=decisions, features=plan.map, prior=prior)
+    assert not is_design(warm, 0)
     epoch = _open(warm)
     draws = min(warm.exploration.draws, epoch.length)
     if decisions == "box":
@@ -132,18 +170,13 @@ def test_a_warm_start_does_not_spread_but_uses_what_is_known(decisions):
 def test_tilts_are_the_mean_plus_scaled_draws():
     exploration = Exploration(optimism=1.0, sampling=0.0, draws=4)
     plan = _plan(decisions="candidates", exploration=exploration)
-    posterior = _known(plan)
-    later = _open(plan, posterior, number=1, first=20, previous="ab" * 32)
+    belief = _known(plan)
+    posterior = belief.posterior
+    later = _open(plan, belief, number=1, first=500, previous="ab" * 32)
     assert np.allclose(later.policy.tilts, posterior.coefficients, rtol=0, atol=1e-12)
     assert later.policy.optimism == 1.0
     lower = unpacked(later.policy.packed_whitening, plan.map.dimension)
     assert np.allclose(lower, posterior.whitening, rtol=0, atol=1e-12)
-
-
-def _known(plan, precision=5.0):
-    m = plan.map.dimension
-    rng = np.random.default_rng(0)
-    return Posterior(plan.map, precision * np.eye(m), precision * rng.standard_normal(m) / 8)
 
 
 def _joint(**changes):
@@ -168,9 +201,9 @@ def test_residuals_are_from_what_is_predicted_within_a_width_that_shrinks(decisi
     plan = _joint(decisions=decisions, signal_std=3.0, noise_std=0.1)
     widths = []
     for precision in (1.0, 50.0, 1e4, 1e12):
-        posterior = _known(plan, precision)
-        residual = _open(plan, posterior, number=1, first=500).encoding.residual
-        assert np.array_equal(residual.prediction, posterior.coefficients)
+        belief = _known(plan, precision)
+        residual = _open(plan, belief, number=1, first=5000).encoding.residual
+        assert np.array_equal(residual.prediction, belief.posterior.coefficients)
         widths.append(residual.width)
     assert widths == sorted(widths, reverse=True)
     assert widths[0] <= 1.0
@@ -183,7 +216,7 @@ def test_the_first_epoch_predicts_nothing():
 
 def test_without_privacy_rewards_are_encoded_as_they_are():
     plan = _plan()
-    encoding = _open(plan, _known(plan), number=1, first=20).encoding
+    encoding = _open(plan, _known(plan), number=1, first=500).encoding
     assert not encoding.residual.prediction.any()
     assert encoding.residual.width == 1.0
     assert not encoding.stds(plan.map).any()
@@ -192,13 +225,15 @@ def test_without_privacy_rewards_are_encoded_as_they_are():
 @pytest.mark.parametrize("encoding", ["gram", "fourier"])
 def test_the_share_of_the_budget_minimises_the_expected_error(encoding):
     plan = _joint(decisions="candidates", encoding=encoding)
-    posterior = Posterior.before(plan)
-    epoch = _open(plan, posterior)
-    chosen, points = epoch.encoding, _pool(plan)
+    belief = Belief.before(plan)
+    epoch = _open(plan, belief)
+    chosen, points = epoch.encoding, pool(plan)
 
     def error(encoding):
-        line = _line(plan, posterior, encoding)
-        return expected_error(posterior, encoding, epoch.length, line, points)
+        unknown = belief.posterior.variance(points).mean()
+        line = belief.line(encoding.residual, unknown)
+        after = expected_posterior(belief.posterior, encoding, epoch.length, line, points)
+        return after.variance(points).mean()
 
     rounds = epoch.length + plan.expire_after
     others = [type(chosen).fit(plan.map, chosen.residual, plan.mu, q, rounds) for q in SHARES]
@@ -207,32 +242,56 @@ def test_the_share_of_the_budget_minimises_the_expected_error(encoding):
 
 
 @pytest.mark.parametrize("length", [1, 7, 16, 17, 50])
-def test_the_public_gram_is_that_of_what_the_asks_will_play(length):
-    plan = _plan(schedule=Schedule(first=length, growth=2.0))
+def test_public_sums_are_those_of_what_the_asks_will_play(length):
+    plan = _joint(schedule=Schedule(first=length, growth=2.0), exploration=Exploration(draws=16))
     for number, first in ((0, 0), (1, length)):
         epoch = _open(plan, number=number, first=first)
         assert epoch.length == length
-        phi = plan.map(np.stack([epoch.policy.from_menu(index) for index in range(length)]))
-        assert np.allclose(epoch.public_gram(plan, epoch.length), phi.T @ phi, rtol=0, atol=1e-10)
+        for asks in {length, (length + 1) // 2}:
+            points = np.stack([epoch.policy.from_menu(index) for index in range(asks)])
+            assert np.array_equal(epoch.asked(asks), points)
+            phi = plan.map(points)
+            g = phi @ epoch.encoding.directions.T
+            g /= np.linalg.norm(g, axis=1, keepdims=True)
+            found = public_sums(plan.map, epoch.encoding, epoch.asked(asks))
+            for matrix, expected in zip(found, (phi.T @ phi, g.T @ phi, g.T @ g), strict=True):
+                assert np.allclose(matrix, expected, rtol=0, atol=1e-10)
 
 
-def test_every_encoding_teaches_the_same_when_all_answer():
+@pytest.mark.parametrize(
+    ("kernel", "encodings"),
+    [
+        (SquaredExponential(0.5), ("gram", "fourier", "reward")),
+        (Polynomial(2), ("gram", "reward")),  # features shorter than 1
+    ],
+    ids=["grid", "polynomial"],
+)
+@pytest.mark.parametrize("believed", [None, _known], ids=["blank", "known"])
+@pytest.mark.parametrize("scales", [{}, {"signal_std": 1.5, "noise_std": 0.6}], ids=["learnt", ""])
+def test_every_encoding_teaches_the_same_when_all_answer(kernel, encodings, believed, scales):
     x = BOX.spread(np.random.default_rng(0).random((50, 2)))
-    learnt = {}
+    given = {"kernel": kernel, **scales}
+    learnt = []
     # Epochs differ with the plan's digest: let all play the menu of one plan.
-    policy = _open(_plan()).policy
-    for encoding in ("gram", "fourier", "reward"):
-        plan = _plan(encoding=encoding)
+    policy = _open(_plan(**given)).policy
+    for encoding in encodings:
+        plan = _plan(encoding=encoding, **given)
+        before = (believed or Belief.before)(plan)
         epoch = dataclasses.replace(_open(plan), policy=policy)
         release, points, rewards = _release(plan, epoch)
-        learnt[encoding] = learn(plan, Posterior.before(plan), epoch, release)
-    phi = plan.map(points)
-    exact = Posterior.before(plan).absorb(
-        phi.T @ phi, phi.T @ rewards, noise_variance=plan.noise_variance
-    )
-    for posterior in learnt.values():
-        assert np.allclose(posterior.mean(x), exact.mean(x), rtol=0, atol=1e-5)
-        assert np.allclose(posterior.variance(x), exact.variance(x), rtol=0, atol=1e-5)
+        learnt.append(learn(plan, before, epoch, release))
+    if scales:
+        phi = plan.map(points)
+        exact = before.posterior.absorb(
+            phi.T @ phi, phi.T @ rewards, noise_variance=plan.noise_variance
+        )
+    else:
+        exact = learnt[0].posterior
+        assert np.ptp([after.scales.noise for after in learnt]) < 1e-6
+        assert np.ptp([after.scales.shape for after in learnt]) < 1e-6
+    for after in learnt:
+        assert np.allclose(after.posterior.mean(x), exact.mean(x), rtol=0, atol=1e-5)
+        assert np.allclose(after.posterior.variance(x), exact.variance(x), rtol=0, atol=1e-5)
 
 
 def test_a_release_of_another_epoch_teaches_nothing():
@@ -240,7 +299,7 @@ def test_a_release_of_another_epoch_teaches_nothing():
     epoch, other = _open(plan), _open(plan, previous="ab" * 32)
     release, *_ = _release(plan, epoch)
     with pytest.raises(InvalidArgument, match="release: expected a release of this epoch"):
-        learn(plan, Posterior.before(plan), other, release)
+        learn(plan, Belief.before(plan), other, release)
 
 
 @pytest.mark.parametrize("encoding", ["gram", "fourier", "reward"])
@@ -251,7 +310,44 @@ def test_a_release_of_the_wrong_size_teaches_nothing(encoding):
     for integers in (release.integers[:-1], np.append(release.integers, 0)):
         wrong = Release(epoch.digest, GENESIS, epoch.length, integers, private=False)
         with pytest.raises(InvalidArgument, match=f"{release.integers.size} integers"):
-            learn(plan, Posterior.before(plan), epoch, wrong)
+            learn(plan, Belief.before(plan), epoch, wrong)
+
+
+@pytest.mark.parametrize("decisions", ["box", "candidates"])
+@pytest.mark.parametrize("privacy", [NonPrivate(), JointDP(1.0, 1e-6)], ids=["none", "joint"])
+def test_a_release_without_asks_changes_nothing(decisions, privacy):
+    plan = _plan(decisions=decisions, privacy=privacy)
+    belief = _known(plan)
+    epoch = _open(plan, belief, number=1, first=500)
+    noise = np.full(epoch.encoding.size(plan.map), 1000)
+    assert learn(plan, belief, epoch, Release(epoch.digest, GENESIS, 0, noise, False)) is belief
+
+
+def test_a_mean_that_was_rounded_otherwise_elsewhere_can_still_be_learnt_from():
+    """Whoever verifies an export on another machine may differ in the last bits."""
+    plan = _joint()
+    belief = _known(plan)
+    epoch = _open(plan, belief, number=1, first=500)
+    assert len(epoch.encoding.directions) < plan.map.dimension
+    elsewhere = dataclasses.replace(belief, information=belief.information * (1 + 1e-15))
+    assert (elsewhere.posterior.coefficients != belief.posterior.coefficients).any()
+    release, *_ = _release(plan, epoch)
+    here, there = (learn(plan, b, epoch, release).posterior for b in (belief, elsewhere))
+    assert np.allclose(here.coefficients, there.coefficients, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [SquaredExponential(0.5), Learned.around(SquaredExponential(1.0), 2.0)],
+    ids=["one", "learnt"],
+)
+@pytest.mark.parametrize("decisions", ["box", "candidates"])
+def test_what_is_foreseen_is_a_share_that_grows_with_the_asks(decisions, kernel):
+    plan = _joint(decisions=decisions, kernel=kernel)
+    shares = [foreseen(plan, Belief.before(plan), asks) for asks in (1, 50, 1000, 100_000)]
+    assert 0.0 <= shares[0] < 0.1
+    assert shares == sorted(shares)
+    assert 0.5 < shares[-1] < 1.0
 
 
 @pytest.mark.parametrize("encoding", ["gram", "fourier", "reward"])

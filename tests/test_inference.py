@@ -1,5 +1,7 @@
 """Inference: the clipped line by numerical integration, and posteriors that mean what they say."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,12 +9,21 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from discreet import mechanism
+from discreet.belief import Belief
 from discreet.budget import JointDP, Simulation
 from discreet.domain import Box
 from discreet.encodings import ENCODINGS
 from discreet.epoch import learn, open_epoch
 from discreet.features import choose
-from discreet.inference import Clipped, expected_error, nonnegative, observe, read
+from discreet.inference import (
+    SATURATED,
+    Clipped,
+    expected_posterior,
+    nonnegative,
+    observe,
+    read,
+    unclipped_variance,
+)
 from discreet.kernels import SquaredExponential
 from discreet.plan import Plan, Schedule
 from discreet.posterior import Posterior
@@ -57,6 +68,28 @@ def test_a_clipped_line_is_never_steeper_than_one_and_always_uncertain(width, un
     assert 0.0 < line.variance <= (unknown + noise) * (1 + 1e-9)
 
 
+@given(width=st.floats(0.01, 10.0), ratio=st.floats(0.001, 8.0))
+def test_the_variance_behind_clipping_is_found_again(width, ratio):
+    """Up to 8 widths: beyond, nearly all is clipped, and what is seen no longer tells."""
+    variance = (ratio * width) ** 2
+    second = Clipped.at(width, 0.0, variance).variance  # E[clip(s z, +-width)^2]
+    if second < SATURATED * width**2:
+        assert unclipped_variance(second, width) == pytest.approx(variance, rel=1e-5)
+    else:
+        assert unclipped_variance(second, width) <= variance * (1 + 1e-5)
+
+
+@given(width=st.floats(0.01, 10.0), seen=st.floats(0.0, 1e3), more=st.floats(1.0, 10.0))
+def test_the_variance_behind_clipping_grows_with_what_is_seen_and_never_without_end(
+    width, seen, more
+):
+    low, high = (unclipped_variance(each * width**2, width) for each in (seen, more * seen))
+    most = unclipped_variance(SATURATED * width**2, width)
+    assert low <= high * (1 + 1e-9) <= most * (1 + 1e-8)
+    assert seen * width**2 <= low * (1 + 1e-6) or seen >= SATURATED
+    assert most < 1e4 * width**2
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 12), st.integers(0, 2**32 - 1))
 def test_the_nearest_gram_is_symmetric_and_has_no_negative_eigenvalue(m, seed):
@@ -87,9 +120,13 @@ def test_next_to_no_noise_gives_the_exact_posterior(name, predicted):
     total = encoding.encode(FEATURES, points, rewards).sum(axis=0)
     if name == "announced":
         total = total + encoding.announce(FEATURES, points).sum(axis=0)
-    found = read(FEATURES, encoding, total, asks=len(points), points=points)
-    if name == "reward":
-        found = type(found)(phi.T @ phi, found.cross, found.gram_noise)
+    found = read(FEATURES, encoding, total, asks=len(points), points=points, asked=points)
+    residuals = rewards - phi @ prediction
+    assert found.spread == pytest.approx(np.square(residuals).sum(), rel=1e-3)
+    moved = np.random.default_rng(2).standard_normal(M) / 8
+    squares = np.square(residuals - phi @ moved).sum()
+    if name != "reward":  # which knows sums along directions only
+        assert found.residual_square(moved) == pytest.approx(squares, rel=1e-3)
     prior = Posterior.prior(FEATURES, 0.25)
     learnt = observe(prior, encoding, found, Clipped(1.0, 0.01))
     exact = prior.absorb(phi.T @ phi, phi.T @ rewards, noise_variance=0.01)
@@ -98,7 +135,24 @@ def test_next_to_no_noise_gives_the_exact_posterior(name, predicted):
     assert np.allclose(learnt.variance(x), exact.variance(x), rtol=1e-2, atol=0)
 
 
-@pytest.mark.parametrize("name", ["gram", "fourier"])
+@pytest.mark.parametrize("count", [M - 1, M], ids=["fewer", "as many"])
+def test_along_directions_a_right_prediction_takes_its_own_square_from_the_spread(count):
+    """As many directions as features are still other directions."""
+    rng = np.random.default_rng(3)
+    points, theta = rng.random((2000, 1)), rng.standard_normal(M) / 8
+    phi = FEATURES(points)
+    rewards = phi @ theta + 0.1 * rng.standard_normal(len(points))
+    encoding = ENCODINGS["reward"].fit(FEATURES, Residual(np.zeros(M), 50.0), 1e6, 1.0, 3000)
+    rotation = np.linalg.qr(rng.standard_normal((M, M)))[0][:count]
+    encoding = replace(encoding, directions=rotation)
+    total = encoding.encode(FEATURES, points, rewards).sum(axis=0)
+    found = read(FEATURES, encoding, total, asks=len(points), points=points, asked=points)
+    # 2,000 squares of variance 0.01, and twice the noise along f: within a quarter, by 5 errors.
+    assert found.residual_square(theta) == pytest.approx(20.0, rel=0.25)
+    assert found.residual_square(np.zeros(M)) == found.spread
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
 def test_more_budget_means_less_expected_error(name):
     prior = Posterior.prior(FEATURES, 0.25)
     residual = Residual(np.zeros(M), 1.0)
@@ -106,10 +160,23 @@ def test_more_budget_means_less_expected_error(name):
     errors = []
     for mu in (1e-4, 0.01, 0.1, 0.5, 2.0, 10.0, 1e3):
         encoding = ENCODINGS[name].fit(FEATURES, residual, mu, 0.5, 1000)
-        errors.append(expected_error(prior, encoding, 500, Clipped(1.0, 0.04), points))
+        after = expected_posterior(prior, encoding, 500, Clipped(1.0, 0.04), points)
+        errors.append(after.variance(points).mean())
     assert errors == sorted(errors, reverse=True)
     assert errors[0] == pytest.approx(0.25, rel=0.05)  # nothing learnt: the prior
     assert errors[-1] < 0.01 * errors[0]
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_without_noise_the_expected_posterior_is_that_of_spread_out_asks(name):
+    prior = Posterior.prior(FEATURES, 0.25)
+    points = np.linspace(0, 1, 64)[:, None]
+    encoding = ENCODINGS[name].fit(FEATURES, Residual(np.zeros(M), 1.0), None, 1.0, 1000)
+    after = expected_posterior(prior, encoding, 500, Clipped(1.0, 0.04), points)
+    phi = FEATURES(points)
+    gram = 500 * phi.T @ phi / len(points)
+    exact = prior.absorb(gram, np.zeros(M), noise_variance=0.04)
+    assert np.allclose(after.variance(points), exact.variance(points), rtol=1e-4, atol=0)
 
 
 @pytest.mark.parametrize("name", ["gram", "fourier"])
@@ -131,9 +198,9 @@ def test_pure_noise_is_not_taken_for_evidence(name):
 def _standardized(plan, theta, seed, epochs):
     """((posterior mean - f) / posterior std)^2, on average over the domain, after each epoch."""
     rng = np.random.default_rng(seed)
-    posterior, previous, asked, found = Posterior.before(plan), GENESIS, 0, []
+    belief, previous, asked, found = Belief.before(plan), GENESIS, 0, []
     for number in range(epochs):
-        epoch = open_epoch(plan, posterior, number=number, first=asked, previous=previous)
+        epoch = open_epoch(plan, belief, number=number, first=asked, previous=previous)
         if plan.decisions == "box":
             points = np.stack([epoch.policy.from_menu(i) for i in range(epoch.length)])
         else:
@@ -144,7 +211,8 @@ def _standardized(plan, theta, seed, epochs):
         sums.add(epoch.encoding.encode(plan.map, points, rewards).sum(axis=0))
         bits = Seeded(Simulation(seed), number)
         release = mechanism.release(plan, epoch, sums, asks=epoch.length, bits=bits)
-        posterior = learn(plan, posterior, epoch, release)
+        belief = learn(plan, belief, epoch, release)
+        posterior = belief.posterior
         previous, asked = release.digest, epoch.end
         x = rng.random((50, 1))
         errors = posterior.mean(x) - plan.map(x) @ theta

@@ -14,7 +14,7 @@ from discreet.domain import Box, Categorical, Integer
 from discreet.encodings import ENCODINGS, FourierEncoding, GramEncoding, RewardEncoding
 from discreet.errors import InvalidArgument, Malformed, OutOfReach
 from discreet.features import choose
-from discreet.kernels import Additive, Linear, Matern, Part, Polynomial, SquaredExponential
+from discreet.kernels import Additive, Learned, Linear, Matern, Part, Polynomial, SquaredExponential
 from discreet.plan import Exploration, Plan, Schedule
 from discreet.prior import Prior
 
@@ -78,7 +78,7 @@ BAD = [
     *(("features", bad) for bad in ["", "fourier", 7, None, ["grid"], SquaredExponential()]),
     *(("encoding", bad) for bad in ["", "grams", 7, None, ["gram"]]),
     *(("schedule", bad) for bad in [10, "doubling", (10, 1.1)]),
-    *(("exploration", bad) for bad in [None, 2.0, "ucb"]),
+    *(("exploration", bad) for bad in [0, 2.0, "ucb"]),
     *(("prior", bad) for bad in [0, "export.json", {}]),
 ]
 
@@ -231,11 +231,13 @@ def test_a_stored_plan_cannot_be_turned_into_an_unsafe_one():
             canonical.decode(Plan, data.replace(stored, changed))
 
 
-def test_noise_asks_for_a_longer_first_epoch_and_longer_ones_after():
-    firsts = [_plan(privacy=JointDP(epsilon, 1e-6)).schedule.first for epsilon in (0.1, 1.0, 10.0)]
-    assert firsts == sorted(firsts, reverse=True)
-    assert firsts[0] > 4 * firsts[1] > _plan().schedule.first
-    assert _plan(privacy=JOINT).schedule.growth > _plan().schedule.growth
+@pytest.mark.parametrize("decisions", ["box", "candidates"])
+def test_noise_asks_for_more_of_the_first_epochs_and_longer_ones_after(decisions):
+    given = {"decisions": decisions, "kernel_error": 1e-2}
+    asks = [_plan(privacy=JointDP(epsilon, 1e-6), **given).design_asks for epsilon in (0.1, 1, 5)]
+    assert asks == sorted(asks, reverse=True)
+    assert asks[0] > 2 * asks[1] > _plan(**given).design_asks
+    assert _plan(privacy=JOINT, **given).schedule.growth > _plan(**given).schedule.growth
 
 
 def test_the_whole_box_is_not_for_domains_with_a_context():
@@ -247,6 +249,7 @@ def test_the_whole_box_is_not_for_domains_with_a_context():
     ("given", "argument"),
     [
         *(({"first": bad}, "schedule.first") for bad in NOT_COUNTS),
+        *(({"first": 1, "second": bad}, "schedule.second") for bad in NOT_COUNTS),
         *(({"first": 1, "growth": bad}, "schedule.growth") for bad in [*NOT_POSITIVE, 1, 0.5]),
     ],
     ids=str,
@@ -319,9 +322,12 @@ def test_defaults_are_resolved_to_what_will_be_used():
     assert plan.rewards == (2.0, 10.0)
     assert plan.decisions == "box"
     assert plan.encoding == "gram"
-    assert plan.schedule == Schedule(first=20)
-    assert (plan.signal_std, plan.noise_std) == (2.0, 2.0)
-    assert (plan.signal_variance, plan.noise_variance) == (0.25, 0.25)
+    assert isinstance(plan.schedule, Schedule)
+    assert (plan.signal_std, plan.noise_std) == (None, None)  # learnt
+    assert 0.0 < plan.signal_variance <= 1.0
+    assert 0.0 < plan.noise_variance <= 1.0
+    fixed = _plan(rewards=(2, 10), signal_std=1, noise_std=2)
+    assert (fixed.signal_variance, fixed.noise_variance) == (1 / 16, 1 / 4)
     assert (plan.centre, plan.half_width) == (6.0, 4.0)
     assert plan.features is plan.map
     assert plan.map.error_bound <= plan.kernel_error
@@ -364,9 +370,14 @@ def test_lengths_grow_with_what_was_asked_and_stop_at_the_horizon():
     assert _plan(horizon=None).epoch_length(10**6) == 10**5
 
 
-@given(first=st.integers(1, 100), growth=st.floats(1.001, 3.0), asked=st.integers(0, 10**9))
-def test_an_epoch_is_never_empty(first, growth, asked):
-    assert Schedule(first, growth).length(asked) >= 1
+@given(
+    first=st.integers(1, 100),
+    growth=st.floats(1.001, 3.0),
+    asked=st.integers(0, 10**9),
+    second=st.none() | st.integers(1, 100),
+)
+def test_an_epoch_is_never_empty(first, growth, asked, second):
+    assert Schedule(first, growth, second).length(asked) >= 1
 
 
 # -- digests and storage
@@ -388,6 +399,9 @@ PLANS = {
     "polynomial": _plan(kernel=Polynomial(3), encoding="reward"),
     "additive": _plan(kernel=Additive.over(Matern(1.5, 0.5), 2), kernel_error=0.05),
     "candidates": _plan(decisions="candidates", exploration=Exploration(2.0, 0.0, 1)),
+    "learnt": _plan(kernel=Learned.around(Matern(2.5, (0.5, 1.0)), 2.0), kernel_error=0.1),
+    "learnt, additive": _plan(kernel=Learned(additive=True, shares=(0.0, 0.5, 0.75))),
+    "second": _plan(schedule=Schedule(5, 1.2, second=7)),
     "warm": _plan(features=PLAN.map, prior=_prior(PLAN)),
     "joint": _plan(privacy=JOINT),
     "joint, candidates": _plan(privacy=JOINT, **CANDIDATES),
@@ -411,15 +425,25 @@ def test_the_same_arguments_make_the_same_digest():
 
 
 def test_what_a_number_is_written_as_makes_no_other_plan():
-    plain = _plan(horizon=100, kernel_error=0.5, rewards=(0.0, 1.0), schedule=Schedule(9, 2.0))
+    plain = _plan(
+        horizon=100,
+        kernel_error=0.5,
+        rewards=(0.0, 1.0),
+        schedule=Schedule(9, 2.0, 8),
+        exploration=Exploration(0.3, 0.4, 64),
+        signal_std=0.5,
+        noise_std=2.0,
+    )
     other = _plan(
         horizon=np.int64(100),
         kernel_error=np.float32(0.5),
         rewards=[0, np.float64(1)],
         expire_after=np.int32(10_000),
         max_features=np.int64(2048),
-        schedule=Schedule(np.int64(9), 2),
-        exploration=Exploration(np.float64(0.3), np.float64(0.3), np.int64(64)),
+        schedule=Schedule(np.int64(9), 2, np.int32(8)),
+        exploration=Exploration(np.float64(0.3), np.float64(0.4), np.int64(64)),
+        signal_std=np.float32(0.5),
+        noise_std=2,
     )
     assert other.digest == plain.digest
 
@@ -438,6 +462,10 @@ def test_every_argument_is_in_the_digest():
         {"max_features": 1000},
         {"encoding": "fourier"},
         {"schedule": Schedule(7)},
+        {"schedule": Schedule(7, second=7)},
+        {"kernel": Learned.around(SquaredExponential(0.3), 2.0)},
+        {"kernel": Learned(additive=True)},
+        {"kernel": Learned(additive=True, shares=(0.0,))},
         {"exploration": Exploration(draws=3)},
         {"signal_std": 0.3},
         {"noise_std": 0.3},

@@ -94,6 +94,17 @@ def test_the_prior_has_mean_zero_and_the_signal_variance():
     assert np.allclose(prior.variance(x), 0.3)
 
 
+def test_the_variance_of_the_shape_leaves_out_the_level():
+    points, rewards, x = _problem(12, 2)
+    posterior = _learnt(SMALL, points, rewards)
+    phi = SMALL(x)
+    covariance = phi @ np.linalg.inv(posterior.precision) @ phi.T
+    centring = np.eye(len(x)) - 1 / len(x)
+    expected = np.mean(np.diag(centring @ covariance @ centring.T))
+    assert posterior.shape_variance(x) == pytest.approx(expected, rel=1e-9)
+    assert posterior.shape_variance(x) < posterior.variance(x).mean()
+
+
 def test_observing_the_exact_statistics_is_absorbing_them():
     points, rewards, x = _problem(5, 2, count=400)
     features = choose(Polynomial(2), widths=np.ones(2))

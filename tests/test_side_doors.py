@@ -14,6 +14,7 @@ from discreet import (
     Box,
     Exploration,
     JointDP,
+    Learned,
     NonPrivate,
     Plan,
     Schedule,
@@ -44,6 +45,18 @@ CELLS = [
     or (encoding == "reward" and kind == "box")
     or (encoding == "announced" and kind != "box" and protect == "rewards")
 ]
+KERNELS = {
+    "fixed": SquaredExponential(0.6),
+    "learnt": Learned.around(SquaredExponential(0.9), 2.0),
+    "additive": Learned((SquaredExponential(0.3), SquaredExponential(0.6)), additive=True),
+}
+#: Under every kernel that an encoding allows.
+LEARNERS = [
+    (*cell, kernel)
+    for cell in CELLS
+    for kernel in KERNELS
+    if kernel != "additive" or cell[2] != "fourier"
+]
 EPOCH = (4, 5, 6, 7)  # the asks of the second epoch
 REPLACED = 5
 
@@ -65,11 +78,11 @@ class ListJournal:
 
 
 @cache
-def make_plan(kind, protect, encoding, exploration="mixed"):
+def make_plan(kind, protect, encoding, exploration="mixed", kernel="fixed"):
     return Plan(
         domain=Box({"dose": (0, 10), "age": (18, 90)}, context=["age"] * (kind == "context")),
         privacy=PRIVACY[protect],
-        kernel=SquaredExponential(0.6),
+        kernel=KERNELS[kernel],
         kernel_error=0.05,
         decisions=kind,
         public_decisions=protect == "rewards",
@@ -208,28 +221,42 @@ def test_an_epoch_over_the_box_publishes_its_menu_and_no_model_beside_it(kind):
 # -- everything public is a function of plan and releases
 
 
-@pytest.mark.parametrize(("kind", "protect", "encoding"), CELLS)
-def test_everything_public_follows_from_plan_and_releases(kind, protect, encoding):
-    plan = make_plan(kind, protect, encoding)
-    _, bandit = second_epoch(plan)
+def same_belief(one, two):
+    """Whether the prior, the scales and the sums of two beliefs are the same bit for bit."""
+    return (
+        (one.choice, one.scales) == (two.choice, two.scales)
+        and one.precision.tobytes() == two.precision.tobytes()
+        and one.information.tobytes() == two.information.tobytes()
+    )
+
+
+@pytest.mark.parametrize(("kind", "protect", "encoding", "kernel"), LEARNERS)
+def test_everything_public_follows_from_plan_and_releases(
+    kind, protect, encoding, kernel, tmp_path
+):
+    _, bandit = second_epoch(make_plan(kind, protect, encoding, kernel=kernel))
     bandit.finish()
-    study = Study(plan)
-    for epoch, release in zip(bandit.study.epochs, bandit.study.releases, strict=True):
-        anew = study.next_epoch()
-        assert anew.digest == epoch.digest  # policy, encoding, width, noise, length
+    bandit.export(tmp_path / "study.json")
+    loaded = Study.load(tmp_path / "study.json")
+    study = Study(loaded.plan)
+    for epoch, release in zip(loaded.epochs, loaded.releases, strict=True):
+        anew = study.next_epoch()  # policy, encoding, width, directions, noise, length
+        assert canonical.encode(anew) == canonical.encode(epoch)
         study = study.opened(anew).released(release)
     assert canonical.encode(study) == canonical.encode(bandit.study)
     context = {"age": 40.0} if kind == "context" else None
     assert study.best(context) == bandit.best(context=context)
+    assert same_belief(study.belief, bandit.study.belief)
+    assert same_belief(study.belief, loaded.belief)
     assert (study.posterior.precision == bandit.study.posterior.precision).all()
     assert study.next_epoch().digest == bandit.study.next_epoch().digest
 
 
-@pytest.mark.parametrize(("kind", "protect", "encoding"), CELLS)
+@pytest.mark.parametrize(("kind", "protect", "encoding", "kernel"), LEARNERS)
 def test_other_raw_sums_behind_the_same_releases_change_nothing(
-    kind, protect, encoding, monkeypatch, tmp_path
+    kind, protect, encoding, kernel, monkeypatch, tmp_path
 ):
-    plan = make_plan(kind, protect, encoding)
+    plan = make_plan(kind, protect, encoding, kernel=kernel)
     _, original = second_epoch(plan)
     ghost = Bandit(plan, simulation=Simulation(1))
     releases = {release.epoch: release for release in original.study.releases}
@@ -249,6 +276,7 @@ def test_other_raw_sums_behind_the_same_releases_change_nothing(
         bandit.export(tmp_path / name)
     assert (tmp_path / "ghost").read_bytes() == (tmp_path / "original").read_bytes()
     assert ghost.study.open_epoch.digest == original.study.open_epoch.digest
+    assert same_belief(ghost.study.belief, original.study.belief)
     assert ghost.guarantee == original.guarantee
     context = {"age": 40.0} if kind == "context" else None
     assert ghost.best(context=context) == original.best(context=context)

@@ -83,6 +83,8 @@ def test_the_posterior_moves_epoch_by_epoch_as_it_would_from_the_start():
     anew = Study(study.plan, study.epochs, study.releases)
     assert (anew.posterior.information == study.posterior.information).all()
     assert (anew.posterior.precision == study.posterior.precision).all()
+    assert (anew.belief.scales, anew.belief.choice) == (study.belief.scales, study.belief.choice)
+    assert study.belief is study.belief  # folded once
 
 
 def test_a_finished_study_has_no_open_epoch():

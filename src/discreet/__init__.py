@@ -10,7 +10,7 @@ from discreet.bandit import Bandit, Trial
 from discreet.budget import JointDP, NonPrivate, Simulation
 from discreet.domain import Box, Categorical, Continuous, Integer
 from discreet.errors import DiscreetError
-from discreet.kernels import Additive, Linear, Matern, Part, Polynomial, SquaredExponential
+from discreet.kernels import Additive, Learned, Linear, Matern, Part, Polynomial, SquaredExponential
 from discreet.plan import Exploration, Plan, Schedule
 from discreet.study import Recommendation, Study
 
@@ -24,6 +24,7 @@ __all__ = [
     "Exploration",
     "Integer",
     "JointDP",
+    "Learned",
     "Linear",
     "Matern",
     "NonPrivate",

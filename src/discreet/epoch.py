@@ -1,4 +1,4 @@
-"""(plan, posterior) -> the frozen public epoch, and what its release teaches.
+"""(plan, belief) -> the frozen public epoch, and what its release teaches.
 
 Opening an epoch is a pure function: what looks random in it (the design of the first epoch,
 the posterior draws) comes from a generator keyed by public digests, so anyone can check it.
@@ -13,9 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import canonical
+from discreet.bank import pool
+from discreet.belief import Belief
+from discreet.directions import best_directions
 from discreet.encodings import Encoding, RewardEncoding
 from discreet.errors import InvalidArgument, StudyEnded
-from discreet.inference import Clipped, expected_error, observe, read
+from discreet.inference import expected_posterior, read
 from discreet.plan import Exploration, Plan
 from discreet.policy import Policy, packed
 from discreet.posterior import Posterior
@@ -27,12 +30,12 @@ Floats = NDArray[np.float64]
 
 #: Residuals are clipped at this many predictive standard deviations, and never more narrowly
 #: than the smallest width (in half-widths of the reward range).
-WIDTH_IN_STDS = 2.0
+WIDTH_IN_STDS = 1.0
 SMALLEST_WIDTH = 1 / 64
 #: Shares of the budget tried for the gram matrix.
 SHARES = (0.1, 0.2, 0.3, 0.45, 0.65, 1.0)
-#: How many public points stand for where people will be.
-POOL = 256
+#: How many different actions an epoch that fills the domain has at most.
+DESIGN = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,91 +64,112 @@ class Epoch:
         """The digest that this epoch's release carries."""
         return canonical.digest(self)
 
-    def public_gram(self, plan: Plan, asks: int) -> Floats:
-        """The sum of phi phi^T over its first asks, known from the menu beforehand."""
-        turns = np.arange(asks) % len(self.policy.menu)
-        counts = np.bincount(turns, minlength=len(self.policy.menu))
-        phi = plan.map(self.policy.menu)
-        return (phi * counts[:, None]).T @ phi
+    def asked(self, asks: int) -> Floats:
+        """The public points of its first asks, where it has a menu."""
+        return self.policy.menu[np.arange(asks) % len(self.policy.menu)]
 
 
-def open_epoch(
-    plan: Plan, posterior: Posterior, *, number: int, first: int, previous: str
-) -> Epoch:
+def open_epoch(plan: Plan, belief: Belief, *, number: int, first: int, previous: str) -> Epoch:
     """The epoch that follows the release `previous`, after `first` asks."""
     length = plan.epoch_length(first)
     if length < 1:
         raise StudyEnded("the horizon is reached: there is no further epoch")
-    blank = number == 0 and plan.prior is None
+    design = is_design(plan, first)
+    policy = _policy(plan, belief.posterior, design=design, length=length, key=previous)
     return Epoch(
         number=number,
         first=first,
         length=length,
         plan=plan.digest,
         previous=previous,
-        encoding=_encoding(plan, posterior, length),
-        policy=_policy(plan, posterior, blank=blank, length=length, key=previous),
+        encoding=_encoding(plan, belief, length, policy.menu),
+        policy=policy,
     )
 
 
-def learn(plan: Plan, posterior: Posterior, epoch: Epoch, release: Release) -> Posterior:
-    """The posterior after a release of this epoch."""
+def is_design(plan: Plan, first: int) -> bool:
+    """Whether the epoch after `first` asks fills the domain, whatever is believed."""
+    return plan.prior is None and first < plan.design_asks
+
+
+def learn(plan: Plan, belief: Belief, epoch: Epoch, release: Release) -> Belief:
+    """What is believed after a release of this epoch."""
     if release.epoch != epoch.digest:
         raise InvalidArgument("release", "a release of this epoch")
     if release.asks > epoch.length:
         raise InvalidArgument("release", f"at most {epoch.length} asks", release.asks)
     if release.integers.size != epoch.encoding.size(plan.map):
         raise InvalidArgument("release", f"{epoch.encoding.size(plan.map)} integers")
-    encoding, points = epoch.encoding, _pool(plan)
-    found = read(plan.map, encoding, release.integers, asks=release.asks, points=points)
-    if isinstance(encoding, RewardEncoding):
-        found = replace(found, gram=epoch.public_gram(plan, release.asks))
-    return observe(posterior, encoding, found, _line(plan, posterior, encoding))
+    if release.asks == 0:
+        return belief
+    encoding = epoch.encoding
+    asked = epoch.asked(release.asks) if isinstance(encoding, RewardEncoding) else None
+    found = read(
+        plan.map, encoding, release.integers, asks=release.asks, points=pool(plan), asked=asked
+    )
+    filled = is_design(plan, epoch.first) and (plan.decisions == "box" or plan.mu is not None)
+    return belief.after(encoding, found, release.asks, filled=filled)
 
 
-def _encoding(plan: Plan, posterior: Posterior, length: int) -> Encoding:
-    """Residuals from the current prediction; the budget split for the least expected error."""
-    m, rounds = plan.map.dimension, length + plan.expire_after
-    kind = plan.encode_with
+def foreseen(plan: Plan, belief: Belief, asks: int) -> float:
+    """The share of the variance of f that one release of `asks` spread-out asks would explain.
+
+        1 - E_x Var[f(x) - f | release] / E_x Var[f(x) - f]        x over the public pool
+
+    where f is taken around its mean over the pool: a level is no reason to prefer an action.
+
+    A Gaussian posterior's variance does not depend on what is answered: this takes no data.
+    """
+    points, posterior = pool(plan), belief.posterior
+    encoding = _encoding(plan, belief, asks, points if plan.decisions == "box" else points[:0])
+    unknown = float(posterior.variance(points).mean())
+    line = belief.line(encoding.residual, unknown)
+    after = expected_posterior(posterior, encoding, asks, line, points)
+    return 1.0 - after.shape_variance(points) / max(posterior.shape_variance(points), 1e-12)
+
+
+def _encoding(plan: Plan, belief: Belief, length: int, menu: Floats) -> Encoding:
+    """Residuals from the current prediction; noise where it leaves the least expected error."""
+    rounds, kind, posterior = length + plan.expire_after, plan.encode_with, belief.posterior
     if plan.mu is None:
-        return kind.fit(plan.map, Residual(np.zeros(m), 1.0), None, 1.0, rounds)
-    spread_std = math.sqrt(_unknown_variance(plan, posterior) + plan.noise_variance)
-    width = min(1.0, max(SMALLEST_WIDTH, WIDTH_IN_STDS * spread_std))
+        nothing = Residual(np.zeros(plan.map.dimension), 1.0)
+        return kind.fit(plan.map, nothing, None, 1.0, rounds)
+    points = menu if len(menu) else pool(plan)
+    unknown = float(posterior.variance(points).mean())
+    width = WIDTH_IN_STDS * math.sqrt(unknown + belief.scales.noise)
+    width = 1.0 if belief.scales.at_ends else min(1.0, max(SMALLEST_WIDTH, width))
     residual = Residual(posterior.coefficients, width)
-    if plan.encoding in ("reward", "announced"):
+    if belief.scales.at_ends and plan.encoding in ("reward", "announced"):
+        residual = Residual(np.zeros(plan.map.dimension), 1.0)  # never clipped
+    line = belief.line(residual, unknown)
+    if plan.encoding == "announced":
         return kind.fit(plan.map, residual, plan.mu, 1.0, rounds)
-    points = _pool(plan)
+    if plan.encoding == "reward":
+        encoding = RewardEncoding.fit(plan.map, residual, plan.mu, 1.0, rounds)
+        counts = np.bincount(np.arange(length) % len(menu), minlength=len(menu))
+        directions = best_directions(
+            posterior,
+            menu,
+            counts.astype(np.float64) * line.slope,
+            variance=line.variance / line.slope,
+            noise=encoding.noise.cross,
+        )
+        return replace(encoding, directions=directions)
     options = [kind.fit(plan.map, residual, plan.mu, share, rounds) for share in SHARES]
     errors = [
-        expected_error(posterior, option, length, _line(plan, posterior, option), points)
+        expected_posterior(posterior, option, length, line, pool(plan)).variance(pool(plan)).mean()
         for option in options
     ]
     return options[int(np.argmin(errors))]
 
 
-def _line(plan: Plan, posterior: Posterior, encoding: Encoding) -> Clipped:
-    """How an encoded residual depends on f: rewards within the range are not clipped at all."""
-    if encoding.residual.width >= 1.0:
-        return Clipped(1.0, plan.noise_variance)
-    unknown = _unknown_variance(plan, posterior)
-    return Clipped.at(encoding.residual.width, unknown, plan.noise_variance)
-
-
-def _unknown_variance(plan: Plan, posterior: Posterior) -> float:
-    return float(posterior.variance(_pool(plan)).mean())
-
-
-def _pool(plan: Plan) -> Floats:
-    return spread(plan.domain, POOL, np.random.Generator(np.random.Philox(POOL)))
-
-
-def _policy(plan: Plan, posterior: Posterior, *, blank: bool, length: int, key: str) -> Policy:
-    """Before anything is known an even design, or draws from the prior; then the exploration."""
+def _policy(plan: Plan, posterior: Posterior, *, design: bool, length: int, key: str) -> Policy:
+    """At first an even design, or draws from the prior; then the exploration of the plan."""
     rng = _public_generator(plan.digest, key)
-    exploration = Exploration(0.0, 1.0, length) if blank else plan.exploration
+    if design and plan.decisions == "box":
+        return _menu_only(plan, spread(plan.domain, min(DESIGN, length), rng))
+    exploration = Exploration(0.0, 1.0, length) if design else plan.explore
     draws = min(exploration.draws, length)
-    if blank and plan.decisions == "box":
-        return _menu_only(plan, spread(plan.domain, draws, rng))
     normals = rng.standard_normal((draws, plan.map.dimension))
     mean = posterior.coefficients
     tilts = mean + exploration.sampling * (posterior.draws(normals) - mean)

@@ -16,19 +16,23 @@ a noisy linear observation of theta. All of it is post-processing of what is pub
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
+from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from discreet.encodings import Encoding
+from discreet.encodings import AnnouncedEncoding, Encoding, RewardEncoding, required
 from discreet.features import FeatureMap
 from discreet.posterior import Posterior
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+#: Residuals of which a larger share of the width's square is seen are taken for this share.
+SATURATED = 0.97
 
 
 @dataclass(frozen=True)
@@ -55,19 +59,63 @@ class Clipped:
         return cls(slope, max(second - slope**2 * unknown, 1e-12))
 
 
+def unclipped_variance(second: float, width: float) -> float:
+    """s^2 with E[clip(s z, +-width)^2] = second, z standard normal; large where all is clipped.
+
+    >>> round(unclipped_variance(0.25, 10.0), 6)
+    0.25
+    >>> unclipped_variance(0.5161, 1.0).__round__(3)
+    1.0
+    """
+
+    def excess(log_s: float) -> float:
+        return Clipped.at(width, 0.0, math.exp(2.0 * log_s)).variance - second
+
+    second = min(max(second, 1e-7 * width**2), SATURATED * width**2)
+    return math.exp(2.0 * float(brentq(excess, math.log(1e-4 * width), math.log(1e3 * width))))
+
+
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """What an epoch's release says of its gram matrix and cross vector, and how uncertain."""
+    """What an epoch's release says, and how uncertain it is.
+
+    `gram` is the sum of phi phi^T. The cross vector is the sum of h g, g = phi unless only some
+    directions were released: `design` is the sum of g phi^T and `own` that of g g^T. `spread` is
+    the sum of h^2; `gram_noise` holds the variances of the gram's noise.
+    """
 
     gram: Floats
+    design: Floats
+    own: Floats
     cross: Floats
+    spread: float
     gram_noise: Floats
+
+    def residual_square(self, moved: Floats) -> float:
+        """The sum of squared residuals from a prediction moved by these coefficients.
+
+        Where only some directions were released, the prediction is taken to be right on average.
+        """
+        if not moved.any():
+            return self.spread
+        square = float(moved @ self.gram @ moved)
+        if self.own is not self.gram:
+            return self.spread - square
+        return self.spread - 2.0 * float(moved @ self.cross) + square
 
 
 def read(
-    features: FeatureMap, encoding: Encoding, integers: Integers, *, asks: int, points: Floats
+    features: FeatureMap,
+    encoding: Encoding,
+    integers: Integers,
+    *,
+    asks: int,
+    points: Floats,
+    asked: Floats | None = None,
 ) -> Statistics:
     """The statistics in a release, its noisy gram shrunk to what n rounds can add up to.
+
+    Where the gram is not released, `asked` holds the public points of the asks, one a row.
 
     Before looking, an integer of the gram is taken for n mu_k +- n sigma_k, with mu_k and sigma_k
     its mean and spread over the domain (`points`): as wide as if everyone did the same. With
@@ -77,14 +125,33 @@ def read(
     """
     values, variances = integers.astype(np.float64), np.square(encoding.stds(features))
     rows = encoding.encode(features, points, np.zeros(len(points))).astype(np.float64)
-    noisy = (variances > 0) & (np.arange(len(values)) < len(values) - features.dimension)
+    cross_and_spread = len(values) - 1 - features.dimension
+    noisy = (variances > 0) & (np.arange(len(values)) < cross_and_spread)
     mean, spread = asks * rows[:, noisy].mean(axis=0), asks**2 * rows[:, noisy].var(axis=0)
     share = spread / (spread + variances[noisy])
     values[noisy] = mean + share * (values[noisy] - mean)
     variances[noisy] *= share
     moments = encoding.decode(features, values, asks=asks)
-    gram = np.zeros((0, 0)) if moments.gram is None else nonnegative(moments.gram)
-    return Statistics(gram, moments.cross, encoding.gram_noise(features, variances))
+    gram_noise = encoding.gram_noise(features, variances)
+    if isinstance(encoding, RewardEncoding):
+        gram, design, own = public_sums(features, encoding, required(asked))
+    else:
+        gram = design = own = nonnegative(required(moments.gram))
+    return Statistics(gram, design, own, moments.cross, moments.spread, gram_noise)
+
+
+def public_sums(
+    features: FeatureMap, encoding: RewardEncoding, asked: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """The sums of phi phi^T, g phi^T and g g^T over public asks."""
+    points, counts = np.unique(asked, axis=0, return_counts=True)
+    phi = features(points)
+    weighted = phi * counts[:, None]
+    gram = weighted.T @ phi
+    if not encoding.is_noisy:
+        return gram, gram, gram
+    g = encoding.along(phi)
+    return gram, g.T @ weighted, (g * counts[:, None]).T @ g
 
 
 def observe(
@@ -92,13 +159,13 @@ def observe(
 ) -> Posterior:
     """The posterior after the statistics of one epoch."""
     prediction = encoding.residual.prediction
-    values = found.cross + line.slope * (found.gram @ prediction)
+    values = found.cross + line.slope * (found.design @ prediction)
     if encoding.noise.cross == 0.0:
         return posterior.absorb(
             line.slope**2 * found.gram, line.slope * values, noise_variance=line.variance
         )
     covariance = noise_covariance(posterior, encoding, found, line)
-    return posterior.observe(line.slope * found.gram, values, covariance)
+    return posterior.observe(line.slope * found.design, values, covariance)
 
 
 def noise_covariance(
@@ -108,23 +175,33 @@ def noise_covariance(
 
     Noise on different entries of a row of H is taken as independent; its variance is exact.
     """
-    remaining = np.diag(posterior.covariance)
-    unknown = posterior.coefficients - encoding.residual.prediction
-    gram_noise = found.gram_noise @ (remaining + unknown**2)
-    diagonal = encoding.noise.cross**2 + line.slope**2 * gram_noise
-    return line.variance * found.gram + np.diag(diagonal)
+    diagonal = np.full(len(found.own), encoding.noise.cross**2)
+    if encoding.noise.gram > 0.0:
+        remaining = np.diag(posterior.covariance)
+        unknown = posterior.coefficients - encoding.residual.prediction
+        diagonal += line.slope**2 * (found.gram_noise @ (remaining + unknown**2))
+    return line.variance * found.own + np.diag(diagonal)
 
 
-def expected_error(
+def expected_posterior(
     posterior: Posterior, encoding: Encoding, asks: int, line: Clipped, points: Floats
-) -> float:
-    """The mean posterior variance of f at the points after an epoch that spreads over them."""
+) -> Posterior:
+    """The posterior, but for its mean, after an epoch that spreads over the points."""
     features = posterior.features
     rows = encoding.encode(features, points, np.zeros(len(points)))
+    if isinstance(encoding, AnnouncedEncoding):
+        rows = rows + encoding.announce(features, points)
     typical = (rows.mean(axis=0) * asks).astype(np.int64)
-    found = read(features, encoding, typical, asks=asks, points=points)
-    blank = Statistics(found.gram, np.zeros(features.dimension), found.gram_noise)
-    return float(observe(posterior, encoding, blank, line).variance(points).mean())
+    found = read(features, encoding, typical, asks=asks, points=points, asked=points)
+    per_point = asks / len(points) if isinstance(encoding, RewardEncoding) else 1.0
+    blank = replace(
+        found,
+        gram=per_point * found.gram,
+        design=per_point * found.design,
+        own=per_point * found.own,
+        cross=np.zeros_like(found.cross),
+    )
+    return observe(posterior, encoding, blank, line)
 
 
 def nonnegative(gram: Floats) -> Floats:

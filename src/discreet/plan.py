@@ -29,9 +29,12 @@ Decisions = Literal["box", "context", "candidates"]
 
 @dataclass(frozen=True)
 class Schedule:
-    """Epochs as intervals of ask indices: `first` asks, then each a fraction of all so far.
+    """Epochs as intervals of ask indices: `first` asks, `second`, then a fraction of all so far.
 
-        length(0) = first        length(n) = max(1, ceil((growth - 1) n)) after n asks
+        length(0) = first    length(first) = second    length(n) = max(1, ceil((growth - 1) n))
+
+    A short first epoch finds the level and the spread of rewards, so that the second, which
+    fills the domain, gets less noise; without `second`, growth begins after the first.
 
     >>> Schedule(first=20, growth=1.1).length(0), Schedule(first=20, growth=1.1).length(1000)
     (20, 100)
@@ -39,9 +42,12 @@ class Schedule:
 
     first: int
     growth: float = 1.1
+    second: int | None = None
 
     def __post_init__(self) -> None:
         first = checks.count("schedule.first", self.first)
+        if self.second is not None:
+            object.__setattr__(self, "second", checks.count("schedule.second", self.second))
         growth = checks.number("schedule.growth", self.growth, above=1.0)
         object.__setattr__(self, "first", first)
         object.__setattr__(self, "growth", growth)
@@ -50,6 +56,8 @@ class Schedule:
         """The length of the epoch that opens after `asked` asks."""
         if asked == 0:
             return self.first
+        if asked == self.first and self.second is not None:
+            return self.second
         return max(1, math.ceil(round((self.growth - 1) * asked, 9)))
 
 
@@ -96,8 +104,9 @@ class Plan:
       stands for the kernel.
     - `encoding`: how a round becomes integers; `"auto"` picks the least noise that is safe.
     - `schedule`: epochs; by default longer ones where noise must be averaged out.
+    - `exploration`: how asks trade learning for reward; by default small.
     - `signal_std`, `noise_std`: the spread of the function and of a reward around it, in reward
-      units; by default half of the range's half-width.
+      units; by default learnt from the releases, which costs nothing.
     - `expire_after`: a trial that was not answered within this many asks is closed.
     - `prior`: what an earlier study learnt (`Study.prior`).
 
@@ -119,7 +128,7 @@ class Plan:
     max_features: int = 2048
     encoding: EncodingChoice = "auto"
     schedule: Schedule | None = None
-    exploration: Exploration = field(default_factory=Exploration)
+    exploration: Exploration | None = None
     signal_std: float | None = None
     noise_std: float | None = None
     expire_after: int = 10_000
@@ -142,10 +151,10 @@ class Plan:
             self._resolve("horizon", checks.count("horizon", self.horizon))
         self._resolve("expire_after", checks.count("expire_after", self.expire_after))
         self._resolve("schedule", self.schedule or self._default_schedule())
+        self._resolve("exploration", self.exploration or self._default_exploration())
         for name in ("signal_std", "noise_std"):
-            given = getattr(self, name)
-            value = self.half_width / 2 if given is None else given
-            self._resolve(name, checks.number(name, value, above=0.0))
+            if (given := getattr(self, name)) is not None:
+                self._resolve(name, checks.number(name, given, above=0.0))
         if self.prior is not None:
             self._check_prior(self.prior)
         self._check_noise_fits()
@@ -162,6 +171,11 @@ class Plan:
         return _resolved(None if isinstance(self.features, str) else self.features)
 
     @property
+    def explore(self) -> Exploration:
+        """The resolved exploration."""
+        return _resolved(self.exploration)
+
+    @property
     def encode_with(self) -> type[Encoding]:
         """The kind of encoding that epochs use."""
         return ENCODINGS[self._checked_encoding()]
@@ -176,7 +190,7 @@ class Plan:
         privacy = self.privacy
         if isinstance(privacy, NonPrivate):
             return None
-        size = self.encode_with.size(self.map)
+        size = self.encode_with.most_integers(self.map)
         touched = 2.0 * privacy.rounds_per_user
         slack = touched * (1.0 + math.exp(privacy.epsilon)) * size * SLACK_PER_INTEGER
         if slack > privacy.delta / 2:
@@ -201,13 +215,13 @@ class Plan:
 
     @property
     def signal_variance(self) -> float:
-        """The prior variance of the function, in half-widths squared."""
-        return (_resolved(self.signal_std) / self.half_width) ** 2
+        """The variance of the function to begin with, in half-widths squared."""
+        return 0.25 if self.signal_std is None else (self.signal_std / self.half_width) ** 2
 
     @property
     def noise_variance(self) -> float:
-        """The variance of a reward around the function, in half-widths squared."""
-        return (_resolved(self.noise_std) / self.half_width) ** 2
+        """The variance of a reward around the function to begin with, in half-widths squared."""
+        return 0.25 if self.noise_std is None else (self.noise_std / self.half_width) ** 2
 
     def clip(self, reward: float) -> float:
         """The reward, moved to the nearest end of the range if it lies outside."""
@@ -231,7 +245,7 @@ class Plan:
             ("privacy", (JointDP, NonPrivate), "JointDP(epsilon, delta) or NonPrivate()"),
             ("public_decisions", bool, "True or False"),
             ("name", str, "text"),
-            ("exploration", Exploration, "an Exploration"),
+            ("exploration", (Exploration, type(None)), "an Exploration"),
             ("schedule", (Schedule, type(None)), "a Schedule"),
             ("prior", (Prior, type(None)), "Study.prior() of an earlier study"),
         ]
@@ -308,22 +322,38 @@ class Plan:
         lattice = isinstance(self.map, FourierFeatures) and self.map.indices is not None
         return "fourier" if lattice else "gram"
 
+    @property
+    def design_asks(self) -> int:
+        """How many asks fill the domain before what was learnt guides them."""
+        schedule = _resolved(self.schedule)
+        return schedule.first + (schedule.second or 0)
+
     def _default_schedule(self) -> Schedule:
-        """10 asks a coordinate to begin with; under noise, until signal clearly exceeds it.
+        """Enough asks to see the function at all, then epochs that grow.
 
         The gram of n spread rounds has n / d_eff in a typical direction, d_eff = 1 / mean k^2,
-        against noise of about 1.3 / mu: five times as much takes 6.5 d_eff / mu rounds. What an
-        epoch tells grows with the square of its length over its noise, so noisy epochs are few.
+        against noise of about 1 / mu; what an epoch tells grows with the square of its length
+        over its noise. Over the whole box a first epoch of 25 / mu finds level and spread.
         """
-        first = 10 * self.domain.dimension
-        if self.mu is None:
-            return Schedule(first)
         rng = np.random.Generator(np.random.Philox(0))
         points = self.domain.spread(rng.random((512, len(self.domain.names))))
         phi = self.map(points)
+        if self.decisions == "box":
+            shape = phi - phi.mean(axis=0)
+            size = float(np.sum(np.square(shape))) / len(phi)
+            phi = shape / math.sqrt(size) if size > 1e-12 else phi  # a constant has no shape
         effective = 1.0 / float(np.mean(np.square(phi @ phi.T)))
-        longest = max(first, math.ceil(6.5 * effective / self.mu))
-        return Schedule(longest, growth=1.1 + 0.4 / max(1.0, self.mu))
+        if self.mu is None:
+            return Schedule(first=(10 if self.decisions == "box" else 5) * self.domain.dimension)
+        if self.decisions == "box":
+            first, second = math.ceil(25 / min(self.mu, 1.0)), math.ceil(5 * effective / self.mu)
+            return Schedule(first, growth=1.3, second=second)
+        first = max(10 * self.domain.dimension, math.ceil(5.5 * effective / self.mu))
+        return Schedule(first, growth=1.1 + 0.3 / max(1.0, self.mu))
+
+    def _default_exploration(self) -> Exploration:
+        """Over the whole box only draws explore; sets that people bring already differ."""
+        return Exploration(0.0, 0.7) if self.decisions == "box" else Exploration(0.3, 0.3)
 
     def _check_noise_fits(self) -> None:
         """Noise and sums of the longest epoch fit 64-bit integers: said now, not at release."""

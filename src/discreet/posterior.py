@@ -19,7 +19,6 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from discreet import checks
 from discreet.errors import InvalidArgument
 from discreet.features import FeatureMap
-from discreet.plan import Plan
 
 Floats = NDArray[np.float64]
 
@@ -48,13 +47,6 @@ class Posterior:
         """N(0, signal_variance I): f is a Gaussian process with the approximate kernel."""
         m = features.dimension
         return cls(features, np.eye(m) / signal_variance, np.zeros(m))
-
-    @classmethod
-    def before(cls, plan: Plan) -> "Posterior":
-        """What a plan believes before any release: its kernel, or an earlier study."""
-        if plan.prior is None:
-            return cls.prior(plan.map, plan.signal_variance)
-        return cls(plan.map, plan.prior.precision, plan.prior.information)
 
     def observe(self, design: Floats, values: Floats, covariance: Floats) -> "Posterior":
         """Learn from v = A theta + noise with a positive definite noise covariance R."""
@@ -116,6 +108,12 @@ class Posterior:
     def variance(self, points: Floats) -> Floats:
         """Var f(x) for each row."""
         return np.square(self._whitened(points)).sum(axis=0)
+
+    def shape_variance(self, points: Floats) -> float:
+        """The mean over the points of Var[f(x) - mean of f over the points]."""
+        phi = self.features(points)
+        whitened = self.whitening @ (phi - phi.mean(axis=0)).T
+        return float(np.sum(np.square(whitened))) / len(phi)
 
     def draws(self, normals: Floats) -> Floats:
         """Draws of theta, one for each row of standard normals: mean + L^-T z."""

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from discreet import canonical
+from discreet.belief import Belief
 from discreet.budget import NonPrivate
 from discreet.epoch import Epoch, learn, open_epoch
 from discreet.errors import InvalidArgument, StudyEnded
@@ -104,27 +105,32 @@ class Study:
         return self.epochs[-1]
 
     @cached_property
-    def posterior(self) -> Posterior:
+    def belief(self) -> Belief:
         """What the releases teach, starting from the plan's prior."""
-        posterior = Posterior.before(self.plan)
+        belief = Belief.before(self.plan)
         for epoch, release in zip(self.epochs, self.releases, strict=False):
-            posterior = learn(self.plan, posterior, epoch, release)
-        return posterior
+            belief = learn(self.plan, belief, epoch, release)
+        return belief
+
+    @property
+    def posterior(self) -> Posterior:
+        """The Gaussian over the function that the releases leave."""
+        return self.belief.posterior
 
     def released(self, release: Release) -> "Study":
-        """This record with the open epoch's release; the posterior moves by one update."""
-        posterior = learn(self.plan, self.posterior, self.open_epoch, release)
-        return self._with_posterior(posterior, releases=(*self.releases, release))
+        """This record with the open epoch's release; what is believed moves by one update."""
+        belief = learn(self.plan, self.belief, self.open_epoch, release)
+        return self._believing(belief, releases=(*self.releases, release))
 
     def opened(self, epoch: Epoch) -> "Study":
         """This record with one more epoch."""
-        return self._with_posterior(self.posterior, epochs=(*self.epochs, epoch))
+        return self._believing(self.belief, epochs=(*self.epochs, epoch))
 
     def next_epoch(self) -> Epoch:
         """The epoch that follows the last release."""
         return open_epoch(
             self.plan,
-            self.posterior,
+            self.belief,
             number=len(self.epochs),
             first=self.epochs[-1].end if self.epochs else 0,
             previous=self.releases[-1].digest if self.releases else GENESIS,
@@ -169,9 +175,9 @@ class Study:
             return sentence
         return f"{SIMULATED} {sentence}"
 
-    def _with_posterior(self, posterior: Posterior, **parts: object) -> "Study":
+    def _believing(self, belief: Belief, **parts: object) -> "Study":
         study = replace(self, **parts)
-        study.__dict__["posterior"] = posterior
+        study.__dict__["belief"] = belief
         return study
 
 

@@ -1,0 +1,166 @@
+"""What the releases say, under the prior and the scales that they themselves suggest.
+
+A release adds to two sums that no prior enters,
+
+    precision += A^T R^-1 A        information += A^T R^-1 v        (see `inference`)
+
+and it says how far rewards were from the prediction: the spread E[h^2], which clipping at +-w
+lowers in a known way. What the posterior does not account for in it is the variance of rewards.
+The first epochs spread over the domain; half of the variance they see is taken for the signal's.
+The plan may fix either scale. All of it is post-processing of releases and costs no privacy.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bank import Bank, Choice, bank_of, pool
+from discreet.encodings import Encoding
+from discreet.inference import Clipped, Statistics, observe, unclipped_variance
+from discreet.plan import Plan
+from discreet.posterior import Posterior
+from discreet.residuals import Residual
+
+Floats = NDArray[np.float64]
+
+#: The share of the variance of first answers that is taken for signal.
+SIGNAL_SHARE = 0.5
+#: First rewards, unclipped, whose mean square is above this share of the largest are at the ends.
+AT_ENDS = 0.7
+#: Rewards keep at least this share of the variance that is left.
+LEAST_NOISE = 0.05
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Variances in half-widths squared: of f around its level, and of a reward around f.
+
+    `at_ends` says that rewards lie at the ends of their range, like those of coin flips: narrow
+    residuals would then tell the commonest reward and not the mean. `designed` is the variance of
+    answers over the domain, and `asked` the number of asks so far; `recent` holds (asks, reward
+    variance) of the epochs that make up the last half of all asks.
+    """
+
+    shape: float | None
+    noise: float
+    at_ends: bool = False
+    designed: float = 0.0
+    asked: int = 0
+    recent: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """The sum of what was released, and the prior and scales chosen by it."""
+
+    plan: Plan
+    precision: Floats
+    information: Floats
+    scales: Scales
+    choice: Choice
+
+    @classmethod
+    def before(cls, plan: Plan) -> "Belief":
+        """Nothing released: the plan's starting point."""
+        m = plan.map.dimension
+        information = np.zeros(m) if plan.prior is None else plan.prior.information
+        scales = Scales(None, plan.noise_variance)
+        return cls(plan, np.zeros((m, m)), information, scales, bank_of(plan).first)
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """The Gaussian over coefficients."""
+        precision = self._bank.precision(self.choice, self.signal) + self.precision
+        return Posterior(self.plan.map, precision, self.information)
+
+    @property
+    def signal(self) -> float:
+        """The variance that the kernel is multiplied by."""
+        if self.scales.shape is None:
+            return self.plan.signal_variance
+        return self.scales.shape / self._bank.shape_variance(self.choice)
+
+    @property
+    def _bank(self) -> Bank:
+        return bank_of(self.plan)
+
+    def line(self, residual: Residual, unknown: float) -> Clipped:
+        """How a clipped residual depends on f, whose variance around the prediction is given."""
+        if not residual.clips:
+            return Clipped(1.0, self.scales.noise)
+        return Clipped.at(residual.width, unknown, self.scales.noise)
+
+    def after(self, encoding: Encoding, found: Statistics, asks: int, *, filled: bool) -> "Belief":
+        """What is believed after an epoch's statistics; `filled`: its asks filled the domain."""
+        before = self.posterior
+        unknown = float(np.sum(before.covariance * found.gram)) / asks
+        residual = encoding.residual
+        seen = max(found.residual_square(before.coefficients - residual.prediction), 0.0)
+        total = max(seen, _spread_noise(encoding)) / asks + 1e-9
+        if residual.clips:
+            total = unclipped_variance(total, residual.width)
+        total = min(total, 1.0)  # nothing within a range varies more than by half of it, squared
+        blank = self.scales.asked == 0 and self.plan.prior is None
+        if blank:
+            unknown = SIGNAL_SHARE * total
+        scales = self._with_noise(max(total - unknown, LEAST_NOISE * total), asks)
+        if blank:
+            scales = replace(scales, at_ends=total > AT_ENDS)
+        learnt = replace(self, scales=scales)
+        told = observe(before, encoding, found, learnt.line(residual, unknown))
+        learnt = replace(
+            learnt,
+            precision=self.precision + told.precision - before.precision,
+            information=told.information,
+        )
+        if filled and self.plan.signal_std is None and self.plan.prior is None:
+            learnt = replace(learnt, scales=learnt._with_shape(before, told, total, asks, encoding))
+        return learnt._with_choice()
+
+    def _with_noise(self, noise: float, asks: int) -> Scales:
+        if self.plan.noise_std is not None:
+            return replace(self.scales, asked=self.scales.asked + asks)
+        recent = (*self.scales.recent, (asks, noise))
+        while sum(n for n, _ in recent[1:]) >= (self.scales.asked + asks) / 2:
+            recent = recent[1:]
+        mean = math.fsum(n * each for n, each in recent) / sum(n for n, _ in recent)
+        return replace(
+            self.scales, noise=min(mean, 1.0), recent=recent, asked=self.scales.asked + asks
+        )
+
+    def _with_shape(
+        self, before: Posterior, told: Posterior, total: float, asks: int, encoding: Encoding
+    ) -> Scales:
+        """Half the variance of answers around their level, over all designed epochs so far."""
+        points = pool(self.plan)
+        predicted = before.mean(points)
+        shift = float(np.mean(told.mean(points) - predicted))
+        around = total - shift**2 + float(np.var(predicted))
+        around = max(around, _spread_noise(encoding) / asks, 1e-4)
+        earlier = self.scales.asked - asks
+        designed = (earlier * self.scales.designed + asks * around) / self.scales.asked
+        noise = (1.0 - SIGNAL_SHARE) * designed
+        if self.plan.noise_std is not None:
+            noise = self.scales.noise
+        return replace(
+            self.scales,
+            shape=SIGNAL_SHARE * designed,
+            designed=designed,
+            noise=noise,
+            recent=((asks, noise),),
+        )
+
+    def _with_choice(self) -> "Belief":
+        bank, shape = self._bank, self.scales.shape
+        if shape is None:
+            shape = self.plan.signal_variance * bank.shape_variance(self.choice)
+        return replace(self, choice=bank.best(self.choice, shape, self.precision, self.information))
+
+
+def _spread_noise(encoding: Encoding) -> float:
+    """About how uncertain the released sum of squared residuals is: below it, nothing is told."""
+    noise, width = encoding.noise, encoding.residual.width
+    return noise.spread(width) if noise.cross > 0.0 else 0.0
