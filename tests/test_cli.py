@@ -111,12 +111,12 @@ def test_without_json_there_is_a_table(run):
 
 
 def test_a_problem_beside_the_user_is_played(run, tmp_path):
-    (tmp_path / "beside.py").write_text(OWN)
+    (tmp_path / "own_problem.py").write_text(OWN)
     code, out, _ = run(
-        "simulate", "--problem", "beside:parabola", "--rounds", 40, "--runs", 1, "--json"
+        "simulate", "--problem", "own_problem:parabola", "--rounds", 40, "--runs", 1, "--json"
     )
     assert code == 0
-    assert json.loads(out)["problem"] == "beside:parabola"
+    assert json.loads(out)["problem"] == "own_problem:parabola"
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_the_demo_writes_figure_and_export_and_says_what_it_learnt_and_promised(
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.json", "a.png"]
 
 
-@pytest.mark.parametrize("command", ["simulate", "demo", "audit"])
+@pytest.mark.parametrize("command", ["simulate", "demo", "audit", "forecast"])
 def test_help_explains_every_option_with_an_example(run, command):
     code, out, _ = run(command, "--help")
     assert code == 0
@@ -251,7 +251,7 @@ def test_help_explains_every_option_with_an_example(run, command):
 def test_help_lists_the_commands(run):
     code, out, _ = run("--help")
     assert code == 0
-    for command in ("simulate", "demo", "audit"):
+    for command in ("simulate", "demo", "audit", "forecast"):
         assert command in out
 
 

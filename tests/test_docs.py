@@ -37,7 +37,14 @@ def test_readme_examples_run(block, tmp_path, monkeypatch, capsys):
     assert 0.0 <= float(found[1]) <= 10.0  # real noise: where exactly is left to chance
 
 
+def test_the_forecast_of_the_page_on_epsilon_runs(capsys):
+    (block,) = python_blocks(ROOT / "docs/choosing-epsilon.md")
+    exec(compile(block, "choosing-epsilon.md", "exec"), {})
+    assert "Without privacy, learning cuts the regret" in capsys.readouterr().out
+
+
 def test_links_of_the_pages_lead_somewhere():
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]:
+    names = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/choosing-epsilon.md")
+    for page in [ROOT / name for name in names]:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert target.startswith("http") or (page.parent / target).exists(), (page, target)

@@ -14,6 +14,7 @@ from discreet.experiments.problems import (
     PROBLEMS,
     STYBLINSKI_TANG,
     Bumps,
+    Ridges,
     camelback,
     find_problem,
     michalewicz,
@@ -69,11 +70,12 @@ def cube(count, dimension, seed=0):
     return generator(seed).uniform(-0.5, 0.5, (count, dimension))
 
 
-def test_there_are_the_four_problems_of_the_benchmarks():
-    assert set(PROBLEMS) == {"synthetic", *FUNCTIONS}
-    for make in PROBLEMS.values():
+def test_there_are_the_four_problems_of_the_benchmarks_and_one_kept_aside():
+    assert set(PROBLEMS) == {"synthetic", *FUNCTIONS, "ridges"}
+    for name, make in PROBLEMS.items():
         problem = make(generator())
-        assert all(hasattr(problem, part) for part in (*PARTS, "kernel"))
+        assert all(hasattr(problem, part) for part in PARTS)
+        assert hasattr(problem, "kernel") == (name != "ridges")  # which is for the default one
 
 
 @pytest.mark.parametrize(
@@ -226,7 +228,10 @@ def test_a_function_that_makes_a_problem_is_found(own):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("camel", "one of synthetic, camelback, styblinski-tang, michalewicz, or module:name"),
+        (
+            "camel",
+            "one of synthetic, camelback, styblinski-tang, michalewicz, ridges, or module:name",
+        ),
         ("no_such_module:parabola", "No module named 'no_such_module'"),
         ("own_problems:missing", "no attribute 'missing'"),
         ("own_problems:", "or module:name"),
@@ -246,3 +251,19 @@ def test_a_function_that_makes_something_else_is_explained(own):
     make = find_problem("own_problems:nothing")
     with pytest.raises(InvalidArgument, match="an object with domain"):
         make(generator())
+
+
+# -- kept aside
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ridges_stay_within_their_range_and_scatter_as_stated(seed):
+    rng = np.random.default_rng(seed)
+    problem = Ridges.draw(rng)
+    x = rng.random((2000, 2))
+    assert np.abs(problem.mean(x)).max() <= 0.6
+    assert problem.amplitudes.sum() == pytest.approx(1.0)
+    assert problem.decision_set(rng) is None
+    answers = np.array([problem.reward(x[0], rng) for _ in range(20_000)])
+    # Kurtosis 6: the standard error of the std is 0.2 sqrt(5 / 4 / 20,000); 7 of them, below 1e-11.
+    assert answers.std() == pytest.approx(0.2, abs=7 * 0.2 * np.sqrt(5 / 4 / 20_000))

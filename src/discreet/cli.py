@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 the work failed, 2 the request was wrong (one line says wh
 """
 
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -11,18 +12,33 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from threadpoolctl import threadpool_limits  # pyright: ignore[reportMissingTypeStubs]
 
 from discreet.budget import JointDP, NonPrivate, Privacy, Protect
+from discreet.domain import Box
 from discreet.encodings import EncodingChoice
 from discreet.errors import DiscreetError, InvalidArgument
 from discreet.experiments.problems import PROBLEMS, find_problem
 from discreet.features import Method
-from discreet.simulation import MakeProblem, Model, Run, Setting, simulate, summary
+from discreet.forecast import Estimate, Forecast, Outlook, forecast
+from discreet.kernels import SquaredExponential
+from discreet.plan import Plan
+from discreet.simulation import (
+    MakeProblem,
+    Model,
+    Run,
+    Setting,
+    kind_of,
+    plan_for,
+    simulate,
+    summary,
+)
 from discreet.study import Study
 
 app = typer.Typer(
@@ -77,8 +93,6 @@ def simulate_command(
 
     Example: discreet simulate --problem synthetic --model joint --epsilon 1 --delta 0.1
     """
-    if ":" in problem:
-        sys.path.insert(0, str(Path.cwd()))  # module:name finds what lies beside the user
     setting = Setting(
         model=model,
         rounds=rounds,
@@ -86,7 +100,7 @@ def simulate_command(
         features=features,
         privacy=chosen_privacy(model, epsilon, delta, protect),
     )
-    played = play(problem, find_problem(problem), setting, runs=runs, seed=seed)
+    played = play(problem, beside(problem), setting, runs=runs, seed=seed)
     result: dict[str, Any] = {
         "problem": problem,
         "model": model,
@@ -153,9 +167,7 @@ def demo_command(
 
     Example: discreet demo --figure demo.png
     """
-    for path in (figure, export):
-        if not path.absolute().parent.is_dir():
-            raise InvalidArgument("path", "a file in a folder that exists", str(path))
+    check_places(figure, export)
     private = JointDP(epsilon=1.0, delta=1e-6)
     settings = {
         "uniform play": Setting(model="random", rounds=rounds),
@@ -176,6 +188,184 @@ def demo_command(
 
     demo_figure(runs, figure)
     typer.echo(f"Figure: {figure}")
+
+
+@app.command("forecast")
+def forecast_command(
+    problem: Annotated[
+        str | None,
+        typer.Option(help=f"Domain, kernel and range of {', '.join(PROBLEMS)}, or module:name."),
+    ] = None,
+    dimension: Annotated[
+        int | None, typer.Option(min=1, help="Without --problem: coordinates of a box.  [2]")
+    ] = None,
+    lengthscale: Annotated[
+        float | None,
+        typer.Option(help="Without --problem: of the kernel, the box having side 1.  [0.25]"),
+    ] = None,
+    rewards: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="LOW HIGH", help="Without --problem: the range of rewards.  [0 1]"),
+    ] = None,
+    candidates: Annotated[
+        int | None,
+        typer.Option(min=1, help="Each user brings so many actions to choose from; else any."),
+    ] = None,
+    epsilon: Annotated[
+        list[float] | None, typer.Option(help="A level to compare; repeat it.  [0.1, 1, 10]")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="The delta of every level.")] = 1e-5,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of the study.")] = 1000,
+    functions: Annotated[
+        int, typer.Option(min=1, help="Functions drawn from the plan's prior, for error bars.")
+    ] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Fixes functions, answers and noise.")] = 0,
+    figure: Annotated[Path, typer.Option(help="Where to write the figure.")] = Path("forecast.png"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """What a study will cost and learn at each epsilon, before any data: to choose epsilon.
+
+    Example: discreet forecast --dimension 1 --lengthscale 0.3 --epsilon 0.5 --epsilon 5
+    """
+    check_places(figure)
+    if figure.suffix not in (".png", ".svg", ".pdf"):
+        raise InvalidArgument("figure", "a writable .png, .svg or .pdf", str(figure))
+    plan = forecast_plan(problem, dimension, lengthscale, rewards, candidates, rounds)
+    levels = set(epsilon or (0.1, 1.0, 10.0))
+    with rounds_progress() as bar:
+        task = bar.add_task("forecast", total=(len(levels) + 2) * functions * rounds)
+        found = forecast(
+            plan,
+            levels,
+            delta=delta,
+            functions=functions,
+            candidates=candidates or 25,
+            seed=seed,
+            advance=lambda n: bar.advance(task, n),
+        )
+    from discreet.experiments.figures import forecast_figure  # matplotlib is slow to import
+
+    forecast_figure(found, figure)
+    if as_json:
+        typer.echo(json.dumps({"problem": problem, **found.to_dict(), "figure": str(figure)}))
+        return
+    Console().print(forecast_table(found))
+    typer.echo(found.advice)
+    typer.echo(f"Figure: {figure}")
+
+
+def forecast_plan(
+    problem: str | None,
+    dimension: int | None,
+    lengthscale: float | None,
+    rewards: tuple[float, float] | None,
+    candidates: int | None,
+    rounds: int,
+) -> Plan:
+    """The plan of a benchmark problem, or of a plain box."""
+    if problem is None:
+        names = [f"x{i + 1}" for i in range(2 if dimension is None else dimension)]
+        return Plan(
+            domain=Box(dict.fromkeys(names, (0.0, 1.0))),
+            kernel=SquaredExponential(0.25 if lengthscale is None else lengthscale),
+            rewards=rewards or (0.0, 1.0),
+            privacy=NonPrivate(),
+            decisions="candidates" if candidates else "box",
+            horizon=rounds,
+        )
+    if (dimension, lengthscale, rewards) != (None, None, None):
+        raise InvalidArgument(
+            "--dimension, --lengthscale, --rewards", "none with --problem, which has its own"
+        )
+    rng = np.random.Generator(np.random.Philox(0))
+    world = beside(problem)(rng)
+    decisions = "candidates" if candidates else kind_of(world.decision_set(rng))
+    return plan_for(world, Setting(rounds=rounds), decisions, problem)
+
+
+def forecast_table(found: Forecast) -> Table:
+    """One row a level: what is known beforehand, then what was simulated."""
+    low, high = found.rewards
+    delta = "" if found.delta is None else f"delta = {found.delta:g}, "
+    encoding = (*found.private, found.not_private)[0].encoding
+    table = Table(
+        title=f"{found.rounds:,} rounds, rewards in [{low:g}, {high:g}]",
+        caption=f"{delta}{encoding} encoding, {found.features} features, kernel error at most "
+        f"{rounded_up(found.kernel_error)}.\nRegret is simulated on {found.functions} functions "
+        "from the prior, ± one standard error.",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
+    table.add_column("epsilon")
+    for heading in (
+        "mu", "re-\nleases", "first\nafter", "its\nnoise", "signal\nafter", "regret",
+        "of\nuniform", "a round,\nat the end", "best() falls\nshort by",
+    ):  # fmt: skip
+        table.add_column(heading, justify="right", no_wrap=True, overflow="fold")
+    for outlook in found.outlooks:
+        table.add_row(*forecast_row(found, outlook))
+    return table
+
+
+def forecast_row(found: Forecast, outlook: Outlook) -> tuple[str, ...]:
+    """A row of the table."""
+    share, known = outlook.relative_regret, ("",) * 5
+    if outlook is not found.uniform:
+        signal = outlook.rounds_to_signal
+        known = (
+            "" if outlook.mu is None else f"{outlook.mu:.2g}",
+            f"{outlook.epochs}",
+            f"{outlook.first_epoch:,}",
+            f"{outlook.noise_std:.2g}",
+            f"> {found.rounds:,}" if signal is None else f"{signal:,}",
+        )
+    return (
+        outlook.label if outlook.epsilon is None else f"{outlook.epsilon:g}",
+        *known,
+        give_or_take(outlook.regret),
+        f"{share.mean:.0%}" + (f"±{100 * share.sem:.0f}" if share.sem else ""),
+        give_or_take(outlook.late_regret),
+        "" if outlook.simple_regret is None else give_or_take(outlook.simple_regret),
+    )
+
+
+def rounded_up(bound: float) -> str:
+    """A bound to one digit, never less than it is.
+
+    >>> rounded_up(0.00093305), rounded_up(0.0)
+    ('0.001', '0')
+    """
+    if bound == 0.0:
+        return "0"
+    unit = 10.0 ** math.floor(math.log10(bound))
+    return f"{math.ceil(bound / unit) * unit:.1g}"
+
+
+def give_or_take(estimate: Estimate) -> str:
+    """A number with its standard error, to the digits that the error leaves.
+
+    >>> give_or_take(Estimate(151.34, 6.57)), give_or_take(Estimate(0.10680, 0.0495))
+    ('151±7', '0.11±0.05')
+    """
+    if not estimate.sem:
+        return f"{estimate.mean:.3g}"
+    digits = max(0, -math.floor(math.log10(estimate.sem)))
+    return f"{estimate.mean:.{digits}f}±{estimate.sem:.{digits}f}"
+
+
+def check_places(*paths: Path) -> None:
+    """Refuse places that cannot be written before any work is done."""
+    for path in paths:
+        if not path.absolute().parent.is_dir():
+            raise InvalidArgument("path", "a file in a folder that exists", str(path))
+
+
+def beside(problem: str) -> MakeProblem:
+    """A problem by name; module:name finds what lies beside the user."""
+    if ":" in problem:
+        sys.path.insert(0, str(Path.cwd()))
+    return find_problem(problem)
 
 
 def chosen_privacy(
@@ -199,14 +389,7 @@ def play(
     label: str, make_problem: MakeProblem, setting: Setting, *, runs: int, seed: int
 ) -> list[Run]:
     """Simulate runs one after the other under a progress bar on the error stream."""
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("rounds"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-    ) as bar:
+    with rounds_progress() as bar:
         task = bar.add_task(label, total=runs * setting.rounds)
         return [
             simulate(
@@ -214,6 +397,18 @@ def play(
             )
             for run in range(runs)
         ]
+
+
+def rounds_progress() -> Progress:
+    """A bar of rounds on the error stream."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rounds"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
 
 
 def report(study: Study) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.domain import Box
 from discreet.errors import InvalidArgument
-from discreet.kernels import Additive, Kernel, SquaredExponential
+from discreet.kernels import Kernel, Learned, SquaredExponential
 from discreet.simulation import MakeProblem, Problem
 
 Floats = NDArray[np.float64]
@@ -134,6 +134,43 @@ class Bumps:
         return float(rng.random() < self.mean(x[None, :])[0])
 
 
+@dataclass(frozen=True, eq=False)
+class Ridges:
+    """Six random waves on a square, answered with Laplace noise: kept aside, never tuned on.
+
+    f(x) = 0.6 sum_i a_i cos(omega_i x + b_i), sum a_i = 1, |omega_i| from 2 to 12; rewards are
+    clipped to [-1, 1].
+    """
+
+    amplitudes: Floats
+    waves: Floats
+    phases: Floats
+    rewards: tuple[float, float] = (-1.0, 1.0)
+
+    @classmethod
+    def draw(cls, rng: np.random.Generator) -> "Ridges":
+        """Amplitudes uniform on the simplex, directions and phases uniform."""
+        angle, speed = 2 * math.pi * rng.random(6), rng.uniform(2.0, 12.0, 6)
+        waves = speed[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        return cls(rng.dirichlet(np.ones(6)), waves, 2 * math.pi * rng.random(6))
+
+    @property
+    def domain(self) -> Box:
+        """The unit square."""
+        return Box({"x1": (0.0, 1.0), "x2": (0.0, 1.0)})
+
+    def decision_set(self, rng: np.random.Generator) -> None:
+        """None: the whole box."""
+
+    def mean(self, x: Floats) -> Floats:
+        """The true mean at each row."""
+        return 0.6 * np.cos(x @ self.waves.T + self.phases) @ self.amplitudes
+
+    def reward(self, x: Floats, rng: np.random.Generator) -> float:
+        """The mean at one point, plus Laplace noise of standard deviation 0.2."""
+        return float(self.mean(x[None, :])[0] + rng.laplace(scale=0.2 / math.sqrt(2)))
+
+
 def _uniform_in_ball(count: int, rng: np.random.Generator) -> Floats:
     angle = 2 * math.pi * rng.random(count)
     radius = 2 * np.sqrt(rng.random(count))
@@ -141,18 +178,15 @@ def _uniform_in_ball(count: int, rng: np.random.Generator) -> Floats:
 
 
 CAMELBACK = Function(2, camelback, 0.2063257, (-1.2, 0.3), SquaredExponential(0.25))
-STYBLINSKI_TANG = Function(
-    20, styblinski_tang, 1.0, (-0.5, 1.2), Additive.over(SquaredExponential(0.15), 20)
-)
-MICHALEWICZ = Function(
-    10, michalewicz, 1.0, (-0.3, 1.2), Additive.over(SquaredExponential(0.05), 10)
-)
+STYBLINSKI_TANG = Function(20, styblinski_tang, 1.0, (-0.5, 1.2), Learned(additive=True))
+MICHALEWICZ = Function(10, michalewicz, 1.0, (-0.3, 1.2), Learned(additive=True))
 
 PROBLEMS: dict[str, MakeProblem] = {
     "synthetic": Bumps.draw,
     "camelback": lambda rng: CAMELBACK,
     "styblinski-tang": lambda rng: STYBLINSKI_TANG,
     "michalewicz": lambda rng: MICHALEWICZ,
+    "ridges": Ridges.draw,
 }
 
 

@@ -1,0 +1,206 @@
+"""The prefix baseline: the paper's algorithm, calibrated exactly, in the worlds of `simulate`."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from discreet import Box, Categorical
+from discreet.errors import InvalidArgument
+from discreet.experiments.prefix import PrefixPlayer, Rule, release_times, simulate_prefix
+from discreet.experiments.problems import CAMELBACK, find_problem
+from discreet.kernels import SquaredExponential
+from discreet.noise import BLT, Independent, SquareRoot, Tree
+from discreet.residuals import Noise
+from discreet.simulation import Setting, UniformPlayer, World, plan_for, simulate
+
+ROUNDS = 120
+NO_NOISE = 1e6
+SYNTHETIC = find_problem("synthetic")
+
+
+def play(problem=SYNTHETIC, *, strategy=None, mu=NO_NOISE, rounds=ROUNDS, **options):
+    settings = {"seed": 1, "run": 0} | options
+    return simulate_prefix(
+        problem, strategy=strategy or Tree(), privacy_mu=mu, rounds=rounds, **settings
+    )
+
+
+@pytest.mark.parametrize("estimator", ["shift", "clip"])
+@pytest.mark.parametrize("name", ["synthetic", "camelback"])
+def test_without_noise_it_learns_and_uniform_play_does_not(name, estimator):
+    every = 1 if name == "synthetic" else 6
+    found = play(find_problem(name), estimator=estimator, every=every).regrets
+    uniform = simulate(find_problem(name), Setting("random", ROUNDS), seed=1).regrets
+    assert found.sum() < 0.6 * uniform.sum()
+    assert found[-40:].mean() < 0.4 * uniform.mean()
+
+
+@pytest.mark.parametrize("strategy", [Independent(), Tree(), SquareRoot(), BLT.fit(ROUNDS)])
+@pytest.mark.parametrize("estimator", ["shift", "clip"])
+def test_every_strategy_plays_under_noise(strategy, estimator):
+    found = play(strategy=strategy, mu=0.5, rounds=60, estimator=estimator).regrets
+    assert found.shape == (60,)
+    assert np.isfinite(found).all()
+    assert found.min() >= -1e-6
+
+
+def test_a_seed_fixes_every_regret():
+    one, two, other = play(mu=1.0), play(mu=1.0), play(mu=1.0, run=1)
+    assert (one.regrets == two.regrets).all()
+    assert (one.regrets != other.regrets).any()
+
+
+def test_its_worlds_are_those_of_simulate():
+    """The same problem and, while the same actions are taken, the same answers."""
+    problem = play(rounds=5).problem
+    other = simulate(SYNTHETIC, Setting("random", 5), seed=1).problem
+    assert (problem.centres == other.centres).all()
+    one, two = (World.draw(SYNTHETIC, seed=1) for _ in range(2))
+    uniform = UniformPlayer(one.problem.domain, one.player)
+    late = (10,)  # it acts uniformly until its first release
+    silent = PrefixPlayer(plan_of(two), Independent(), 1.0, late, Rule(), two.player)
+    assert (one.play(uniform, 10)[0] == two.play(silent, 10)[0]).all()
+
+
+def plan_of(world):
+    return plan_for(world.problem, Setting(rounds=10), world.decisions, "a test")
+
+
+def test_without_noise_strategies_agree():
+    """What is left of the noise, a millionth, changes no choice here."""
+    runs = [play(strategy=s, rounds=60).regrets for s in (Tree(), SquareRoot(), BLT.fit(60))]
+    assert (runs[0] == runs[1]).all()
+    assert (runs[0] == runs[2]).all()
+
+
+@dataclass(frozen=True)
+class Doses:
+    """Arm "b" is better, at a dose that grows with age; users bring their age, or candidates.
+
+    The young do better: who treats another age than the one brought has negative regret.
+    """
+
+    candidates: bool
+    rewards = (-1.2, 0.2)
+    kernel = SquaredExponential(1.0)
+
+    @property
+    def domain(self):
+        sides = {"dose": (0, 10), "age": (18, 90), "arm": Categorical(("a", "b"))}
+        return Box(sides, context=() if self.candidates else ["age"])
+
+    def decision_set(self, rng):
+        age = rng.uniform(18, 90)
+        if not self.candidates:
+            return {"age": age}
+        return np.column_stack([rng.uniform(0, 10, 9), np.full(9, age), rng.integers(2, size=9)])
+
+    def mean(self, x):
+        dose, age, arm = x.T
+        return -np.square(dose - age / 10) / 162 - age / 300 - 0.5 * (arm == 0)
+
+    def reward(self, x, rng):
+        return float(self.mean(x[None, :])[0] + 0.1 * rng.standard_normal())
+
+    def maximum_under(self, context):
+        return -context["age"] / 300
+
+
+@pytest.mark.parametrize("candidates", [True, False])
+def test_contexts_and_categories_are_learnt_too(candidates):
+    found = play(lambda rng: Doses(candidates), rounds=60, every=6).regrets
+    uniform = simulate(lambda rng: Doses(candidates), Setting("random", 60), seed=1).regrets
+    assert found.min() >= -1e-6
+    assert found[-20:].mean() < 0.6 * uniform.mean()
+
+
+def test_release_times_end_with_the_rounds():
+    assert release_times(5) == (1, 2, 3, 4, 5)
+    assert release_times(7, every=3) == (3, 6, 7)
+    growing = release_times(1024, every=20, growth=1.25)
+    assert growing[0] == 20
+    assert growing[-1] == 1024
+    lengths = np.diff(growing)[:-1]
+    assert (lengths[1:] >= lengths[:-1]).all()
+
+
+def test_growing_epochs_pay_for_few_releases():
+    times = release_times(ROUNDS, every=20, growth=1.5)
+    strategy = BLT.fit(len(times))
+    found = play(strategy=strategy, every=20, growth=1.5).regrets
+    assert found[-40:].mean() < 0.5 * found[:20].mean()
+
+
+class Recording:
+    """A strategy that leaves noise as it comes and remembers it."""
+
+    def __init__(self, inner):
+        self.inner, self.stds, self.sensitivity = inner, inner.stds, inner.sensitivity
+        self.rows = inner.rows
+        self.normals = []
+
+    def advance(self, state, normals):
+        self.normals.append(normals)
+        return self.inner.advance(state, normals)
+
+
+def test_the_noise_of_a_release_is_the_goe_of_the_errata():
+    """Entry by entry: off-diagonal sigma_X, diagonal sqrt(2) sigma_X, cross sigma_u."""
+    world = World.draw(lambda rng: CAMELBACK, seed=3)
+    plan, strategy = plan_of(world), Recording(Independent())
+    seen = []
+
+    class Rigged(Rule):
+        def positive(self, gram, std, prior, releases):
+            seen.append((gram, std))
+            return np.eye(len(gram))
+
+    player = PrefixPlayer(plan, strategy, 0.5, (1,), Rigged(share=0.25), world.player)
+    player.act(None)
+    player.hear(0.0)
+    (gram, std), normals = seen[0], strategy.normals[0]
+    m = len(gram)
+    phi = plan.map(player._point)[0]
+    noise = gram - np.outer(phi, phi)
+    assert std == Noise.split(0.5, 1.0, 0.25).gram == 2.5
+    rows, columns = np.triu_indices(m)
+    scale = np.where(rows == columns, math.sqrt(2.0), 1.0) * 2.5
+    np.testing.assert_allclose(noise[rows, columns], scale * normals[:-m], atol=1e-12)
+    np.testing.assert_allclose(noise, noise.T, atol=1e-12)
+    cross = player._view.coefficients  # V = I
+    np.testing.assert_allclose(cross, plan.centred(0.0) * phi + 5.0 * normals[-m:], atol=1e-12)
+
+
+@pytest.mark.parametrize("estimator", ["shift", "clip"])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_noisy_gram_is_made_positive(estimator, seed):
+    """The shift fails with probability below 0.1 * (a GOE's tail beyond it): never seen."""
+    half = np.random.default_rng(seed).standard_normal((40, 40))
+    noise = 7.0 * (half + half.T) / math.sqrt(2.0)
+    positive = Rule(estimator).positive(noise, 7.0, 1.0, 1000)
+    assert np.linalg.eigvalsh(positive).min() >= 1.0
+    exact = np.diag(np.arange(4.0))
+    np.testing.assert_allclose(
+        Rule(estimator).positive(exact, 0.0, 1.0, 10), exact + np.eye(4), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"estimator": "guess"},
+        {"beta": -1.0},
+        {"share": 0.0},
+        {"share": 1.5},
+        {"ridge": -1.0},
+        {"every": 0},
+        {"growth": 1.0},
+        {"mu": 0.0},
+        {"rounds": 0},
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(options):
+    with pytest.raises(InvalidArgument):
+        play(**({"rounds": 5} | options))
