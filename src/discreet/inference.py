@@ -125,8 +125,8 @@ def read(
     """
     values, variances = integers.astype(np.float64), np.square(encoding.stds(features))
     rows = encoding.encode(features, points, np.zeros(len(points))).astype(np.float64)
-    cross_and_spread = len(values) - 1 - features.dimension
-    noisy = (variances > 0) & (np.arange(len(values)) < cross_and_spread)
+    gram_size = len(values) - 1 - features.dimension
+    noisy = (variances > 0) & (np.arange(len(values)) < gram_size)
     mean, spread = asks * rows[:, noisy].mean(axis=0), asks**2 * rows[:, noisy].var(axis=0)
     share = spread / (spread + variances[noisy])
     values[noisy] = mean + share * (values[noisy] - mean)

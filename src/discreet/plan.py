@@ -335,6 +335,8 @@ class Plan:
         against noise of about 1 / mu; what an epoch tells grows with the square of its length
         over its noise. Over the whole box a first epoch of 25 / mu finds level and spread.
         """
+        if self.mu is None:
+            return Schedule(first=(10 if self.decisions == "box" else 5) * self.domain.dimension)
         rng = np.random.Generator(np.random.Philox(0))
         points = self.domain.spread(rng.random((512, len(self.domain.names))))
         phi = self.map(points)
@@ -343,8 +345,6 @@ class Plan:
             size = float(np.sum(np.square(shape))) / len(phi)
             phi = shape / math.sqrt(size) if size > 1e-12 else phi  # a constant has no shape
         effective = 1.0 / float(np.mean(np.square(phi @ phi.T)))
-        if self.mu is None:
-            return Schedule(first=(10 if self.decisions == "box" else 5) * self.domain.dimension)
         if self.decisions == "box":
             first, second = math.ceil(25 / min(self.mu, 1.0)), math.ceil(5 * effective / self.mu)
             return Schedule(first, growth=1.3, second=second)
