@@ -19,6 +19,7 @@ from discreet.directions import best_directions
 from discreet.encodings import Encoding, RewardEncoding
 from discreet.errors import InvalidArgument, StudyEnded
 from discreet.inference import expected_posterior, read
+from discreet.laws import laws_of
 from discreet.plan import Exploration, Plan
 from discreet.policy import Policy, packed
 from discreet.posterior import Posterior
@@ -105,7 +106,13 @@ def learn(plan: Plan, belief: Belief, epoch: Epoch, release: Release) -> Belief:
     encoding = epoch.encoding
     asked = epoch.asked(release.asks) if isinstance(encoding, RewardEncoding) else None
     found = read(
-        plan.map, encoding, release.integers, asks=release.asks, points=pool(plan), asked=asked
+        plan.map,
+        encoding,
+        release.integers,
+        asks=release.asks,
+        points=pool(plan),
+        asked=asked,
+        laws=laws_of(plan, epoch.policy),
     )
     filled = is_design(plan, epoch.first) and (plan.decisions == "box" or plan.mu is not None)
     return belief.after(encoding, found, release.asks, filled=filled)

@@ -33,6 +33,8 @@ Integers = NDArray[np.int64]
 
 #: Residuals of which a larger share of the width's square is seen are taken for this share.
 SATURATED = 0.97
+#: How far people may be from where a law puts them: 1 is as if all of them did the same.
+DOUBTS = (0.03, 0.1, 0.3, 1.0)
 
 
 @dataclass(frozen=True)
@@ -112,25 +114,25 @@ def read(
     asks: int,
     points: Floats,
     asked: Floats | None = None,
+    laws: Floats | None = None,
 ) -> Statistics:
-    """The statistics in a release, its noisy gram shrunk to what n rounds can add up to.
+    """The statistics in a release, its noisy gram moved to what a law of actions expects.
 
-    Where the gram is not released, `asked` holds the public points of the asks, one a row.
-
-    Before looking, an integer of the gram is taken for n mu_k +- n sigma_k, with mu_k and sigma_k
-    its mean and spread over the domain (`points`): as wide as if everyone did the same. With
-    noise s_k the best guess moves a share K = n^2 sigma_k^2 / (n^2 sigma_k^2 + s_k^2) of the way
-    to what was released, and K s_k^2 is left of the noise. Without this, pure noise in empty
-    directions counts as evidence, epoch after epoch.
+    `laws` are weights over the public `points`, one law a row (see `laws`); by default all points
+    are as likely. Where the gram is not released, `asked` holds the points of the asks, one a row.
     """
     values, variances = integers.astype(np.float64), np.square(encoding.stds(features))
-    rows = encoding.encode(features, points, np.zeros(len(points))).astype(np.float64)
     gram_size = len(values) - 1 - features.dimension
     noisy = (variances > 0) & (np.arange(len(values)) < gram_size)
-    mean, spread = asks * rows[:, noisy].mean(axis=0), asks**2 * rows[:, noisy].var(axis=0)
-    share = spread / (spread + variances[noisy])
-    values[noisy] = mean + share * (values[noisy] - mean)
-    variances[noisy] *= share
+    if noisy.any():
+        rows = encoding.encode(features, points, np.zeros(len(points))).astype(np.float64)
+        uniform = np.full((1, len(points)), 1.0 / len(points))
+        expected, spread = likeliest(
+            uniform if laws is None else laws, rows[:, noisy], values[noisy], variances[noisy], asks
+        )
+        share = spread / (spread + variances[noisy])
+        values[noisy] = expected + share * (values[noisy] - expected)
+        variances[noisy] *= share
     moments = encoding.decode(features, values, asks=asks)
     gram_noise = encoding.gram_noise(features, variances)
     if isinstance(encoding, RewardEncoding):
@@ -138,6 +140,34 @@ def read(
     else:
         gram = design = own = nonnegative(required(moments.gram))
     return Statistics(gram, design, own, moments.cross, moments.spread, gram_noise)
+
+
+def likeliest(
+    laws: Floats, rows: Floats, values: Floats, variances: Floats, asks: int
+) -> tuple[Floats, Floats]:
+    """What n asks are expected to add up to, and with which variance, by the likeliest law.
+
+    With mu_k and v_k the mean and variance of integer k under a law, and d_k its variance when
+    all points are as likely, the sum of n asks is taken for
+
+        n mu_k +- sqrt(n v_k + n^2 t d_k),    t the share of doubt in the law,
+
+    and noise of variance s_k^2 on top. Law and doubt are those under which the noisy sums are
+    likeliest. Without a law, pure noise in empty directions counts as evidence, epoch after epoch;
+    without doubt, a wrong law would.
+    """
+    overall = rows.var(axis=0)
+    best, found = -math.inf, (values, variances)
+    for law in laws:
+        mean = law @ rows
+        own = np.maximum(law @ np.square(rows) - np.square(mean), 0.0)
+        for doubt in DOUBTS:
+            spread = asks * own + asks**2 * doubt * overall
+            total = spread + variances
+            miss = np.log(total) + np.square(values - asks * mean) / total
+            if (likelihood := -0.5 * float(np.sum(miss))) > best:
+                best, found = likelihood, (asks * mean, spread)
+    return found
 
 
 def public_sums(

@@ -49,6 +49,10 @@ class Policy:
         """The best scaled action over the free coordinates, the context's columns being fixed."""
         return maximise(self._score(features), domain, self._tilt(index), context=context)[0]
 
+    def scores(self, features: FeatureMap, points: Floats) -> Floats:
+        """What each tilt thinks of each point, of shape (J, points)."""
+        return self._score(features).table(points, self.tilts)
+
     def _score(self, features: FeatureMap) -> Score:
         return Score(features, self._whitening, self.optimism)
 
