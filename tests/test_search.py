@@ -6,7 +6,7 @@ import pytest
 from discreet.domain import Box, Categorical, Continuous, Integer
 from discreet.errors import Refused
 from discreet.features import choose
-from discreet.kernels import Additive, Linear, Polynomial, SquaredExponential
+from discreet.kernels import Additive, Linear, Part, Polynomial, SquaredExponential
 from discreet.posterior import Posterior
 from discreet.search import Score, latin_hypercube, maximise, spread
 
@@ -215,3 +215,19 @@ def test_spread_points_are_as_many_as_asked_admitted_and_snapped(name):
     assert points.shape == (77, domain.dimension)
     assert domain.admits(points).all()
     assert np.array_equal(domain.snap(points), points)
+
+
+@pytest.mark.parametrize("optimism", [0.0, 0.5])
+def test_groups_that_share_a_coordinate_are_not_maximised_one_by_one(optimism):
+    domain = Box(XY)
+    kernel = Additive(
+        (
+            Part(SquaredExponential(0.1), (0,), 0.4),
+            Part(SquaredExponential(0.3), (0,), 0.3),
+            Part(SquaredExponential(0.2), (1,), 0.3),
+        )
+    )
+    posterior, tilts = _learnt(domain, kernel, seed=5)
+    score = Score(posterior.features, posterior.whitening, optimism)
+    best = score.values(maximise(score, domain, tilts), tilts)
+    assert (best >= score.table(_grid(domain, 201), tilts).max(axis=1) - 1e-6).all()
