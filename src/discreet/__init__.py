@@ -7,7 +7,7 @@ from which the next epoch is made. A *study* is the public record of all that.
 """
 
 from discreet.bandit import Bandit, Trial
-from discreet.budget import JointDP, NonPrivate, Simulation
+from discreet.budget import JointDP, LocalDP, NonPrivate, Simulation
 from discreet.domain import Box, Categorical, Continuous, Integer
 from discreet.errors import DiscreetError
 from discreet.kernels import Additive, Learned, Linear, Matern, Part, Polynomial, SquaredExponential
@@ -26,6 +26,7 @@ __all__ = [
     "JointDP",
     "Learned",
     "Linear",
+    "LocalDP",
     "Matern",
     "NonPrivate",
     "Part",

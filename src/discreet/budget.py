@@ -128,12 +128,16 @@ class JointDP:
     @property
     def mu_per_round(self) -> float:
         """The mu that one round may cost."""
-        return self.cost.mu / self.rounds_per_user
+        return self.per_round(self.cost.mu)
+
+    def per_round(self, mu: float) -> float:
+        """What each of all rounds may cost for mu together: rounds may fall into one sum."""
+        return mu / self.rounds_per_user
 
     @property
     def guarantee(self) -> str:
         """The sentence for the review board."""
-        rounds = "1 round" if self.rounds_per_user == 1 else f"{self.rounds_per_user} rounds"
+        rounds = _times(self.rounds_per_user, "round")
         covered = {
             "decisions": "decision set, context and reward",
             "rewards": "reward (decision sets and contexts are declared public)",
@@ -158,26 +162,65 @@ class JointDP:
 class LocalDP:
     """Nobody is trusted: each person's report is private before it leaves their device.
 
-    >>> round(LocalDP(epsilon=8.0, delta=0.1).cost.mu, 3)
+    A report is one round as integers plus noise of its own, so decision set, context and reward
+    are covered alike. A person's device sends at most `rounds_per_user` reports. Their noise is
+    independent, and k mechanisms of Gaussian privacy mu, each chosen after seeing the ones before,
+    are sqrt(k) mu together: each gets mu / sqrt(k).
+
+    >>> round(LocalDP(epsilon=8.0, delta=0.1).mu_per_round, 3)
     3.111
+    >>> round(LocalDP(epsilon=8.0, delta=0.1, rounds_per_user=4).mu_per_round, 3)
+    1.555
     """
 
     epsilon: float
     delta: float
+    rounds_per_user: int = 1
     protect: ClassVar[Protect] = "decisions"
 
     def __post_init__(self) -> None:
         epsilon, delta = _checked(self.epsilon, self.delta)
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
+        rounds = checks.count("rounds_per_user", self.rounds_per_user)
+        object.__setattr__(self, "rounds_per_user", rounds)
 
     @cached_property
     def cost(self) -> GaussianPrivacy:
-        """What one report gives away, at most."""
+        """What a person who sends all their reports gives away, at most."""
         return GaussianPrivacy.of(self.epsilon, self.delta)
 
+    @property
+    def mu_per_round(self) -> float:
+        """The mu that one report may cost."""
+        return self.per_round(self.cost.mu)
 
-Privacy = NonPrivate | JointDP
+    def per_round(self, mu: float) -> float:
+        """What each of all reports may cost for mu together: their noise is independent."""
+        return mu / math.sqrt(self.rounds_per_user)
+
+    @property
+    def guarantee(self) -> str:
+        """The sentence for the review board."""
+        reports = _times(self.rounds_per_user, "report")
+        return (
+            f"Local differential privacy, epsilon = {self.epsilon:g} at delta = {self.delta:g} "
+            f"(exactly: Gaussian privacy with mu = {self.cost.mu:.4g}). "
+            f"Unit: one person, in at most {reports}; covered: the decision set, context and "
+            "reward of those rounds. "
+            "Replace them by anything: the probability of every set of reports that leave the "
+            "person's device, and so of everything computed from them, changes by at most a "
+            f"factor e^{self.epsilon:g}, plus {self.delta:g}, whoever looks. "
+            "Public: the plan, the indices and number of asks and of reports, every epoch, report "
+            "and release; kernels and settings fitted to reports are post-processing. "
+            "Assumed: a reward does not depend on other people's actions, and the person's own "
+            "device is trusted, keeps to its number of reports and has good random numbers. "
+            "Not covered: that and when a person took part or answered, a person's own view of "
+            "their action, and settings chosen by looking at the raw data."
+        )
+
+
+Privacy = NonPrivate | JointDP | LocalDP
 
 
 @dataclass(frozen=True)
@@ -192,6 +235,10 @@ class Simulation:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seed", checks.whole("seed", self.seed))
+
+
+def _times(count: int, noun: str) -> str:
+    return f"1 {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _checked(epsilon: float, delta: float) -> tuple[float, float]:

@@ -15,14 +15,16 @@ Digests, files and messages all use it, so a value has one form and a form has o
 
 Keys are sorted, there is no white space, text is UTF-8, array bytes are little-endian in C
 order. Fields that `__init__` does not take or `==` does not look at are left out: equal values
-have equal digests. Messages name the place (`$.plan.kernel`), never a value: it may be private.
+have equal digests. A field marked `OPTIONAL` is left out when it is None: a record that has no use
+for it reads as it did before there was one. Messages name the place (`$.plan.kernel`), never a
+value: it may be private.
 """
 
 import dataclasses
 import hashlib
 from collections.abc import Mapping
 from functools import cache
-from types import UnionType
+from types import MappingProxyType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
@@ -31,9 +33,12 @@ from discreet import codecs
 from discreet.codecs import Codec, Misfit
 from discreet.errors import InvalidArgument, Malformed
 
-__all__ = ["decode", "digest", "encode"]
+__all__ = ["OPTIONAL", "decode", "digest", "encode"]
 
 T = TypeVar("T")
+
+#: The metadata of a field that is left out when it is None.
+OPTIONAL: Mapping[str, bool] = MappingProxyType({"optional": True})
 
 
 def encode(value: object) -> bytes:
@@ -158,7 +163,8 @@ def _object(kind: type) -> Codec:
 # Apart from `_object`, and later: a field may be of the class that is being read.
 @cache
 def _record(kind: type) -> Codec:
-    return codecs.record({"type": codecs.literal(kind.__name__), **_fields(kind)})
+    optional = {f.name for f in dataclasses.fields(kind) if f.metadata.get("optional")}
+    return codecs.record({"type": codecs.literal(kind.__name__), **_fields(kind)}, optional)
 
 
 @cache

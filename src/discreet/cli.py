@@ -20,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from threadpoolctl import threadpool_limits  # pyright: ignore[reportMissingTypeStubs]
 
-from discreet.budget import JointDP, NonPrivate, Privacy, Protect
+from discreet.budget import JointDP, LocalDP, NonPrivate, Privacy, Protect
 from discreet.domain import Box
 from discreet.encodings import EncodingChoice
 from discreet.errors import DiscreetError, InvalidArgument
@@ -69,7 +69,11 @@ def simulate_command(
         str, typer.Option(help=f"{', '.join(PROBLEMS)}, or module:name of your own.")
     ] = "camelback",
     model: Annotated[
-        Model, typer.Option(help="none: no privacy; joint: JointDP; random: uniform play.")
+        Model,
+        typer.Option(
+            help="none: no privacy; joint: JointDP, with a trusted privatizer; local: LocalDP, "
+            "with noise on every report; random: uniform play."
+        ),
     ] = "none",
     protect: Annotated[
         Protect, typer.Option(help="What privacy covers: decision sets and rewards, or rewards.")
@@ -79,9 +83,11 @@ def simulate_command(
     ] = "auto",
     features: Annotated[Method, typer.Option(help="How the kernel becomes features.")] = "grid",
     epsilon: Annotated[
-        float | None, typer.Option(help="Privacy parameter of --model joint.")
+        float | None, typer.Option(help="Privacy parameter of --model joint and local.")
     ] = None,
-    delta: Annotated[float | None, typer.Option(help="Privacy parameter of --model joint.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Privacy parameter of --model joint and local.")
+    ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds in a run.")] = 1000,
     runs: Annotated[int, typer.Option(min=1, help="Independent runs.")] = 4,
     seed: Annotated[
@@ -371,17 +377,17 @@ def beside(problem: str) -> MakeProblem:
 def chosen_privacy(
     model: Model, epsilon: float | None, delta: float | None, protect: Protect
 ) -> Privacy:
-    """What the flags promise: epsilon and delta go with `joint`, and with nothing else here."""
-    if model == "local":
-        raise InvalidArgument("--model", "none, joint or random: local is not in this version")
-    if model != "joint":
-        if protect != "decisions":
-            raise InvalidArgument("--protect", f"nothing with --model {model}", protect)
+    """What the flags promise: epsilon and delta go with `joint` and `local` alone."""
+    if model != "joint" and protect != "decisions":
+        raise InvalidArgument("--protect", f"nothing with --model {model}", protect)
+    if model not in ("joint", "local"):
         if epsilon is not None or delta is not None:
             raise InvalidArgument("--epsilon, --delta", f"neither with --model {model}")
         return NonPrivate()
     if epsilon is None or delta is None:
-        raise InvalidArgument("--epsilon, --delta", "both with --model joint")
+        raise InvalidArgument("--epsilon, --delta", f"both with --model {model}")
+    if model == "local":
+        return LocalDP(epsilon, delta)
     return JointDP(epsilon, delta, protect)
 
 

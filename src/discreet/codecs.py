@@ -9,7 +9,7 @@ not fit is a `Misfit`, which knows the place and not the value.
 import base64
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import count, cycle
 from types import MappingProxyType, NoneType
 from typing import Any, NamedTuple, TypeVar, cast
@@ -230,26 +230,35 @@ def mapping(item: Codec) -> Codec:
     return Codec(("list",), write, read)
 
 
-def record(fields: Mapping[str, Codec]) -> Codec:
+def record(fields: Mapping[str, Codec], optional: Collection[str] = ()) -> Codec:
     """A dict of exactly these keys, sorted; what it stands for has a shape of its own.
+
+    An `optional` key is left out when its value is None, and never null.
 
     >>> dose = record({"unit": SCALARS[str], "amount": SCALARS[float]})
     >>> dose.write({"unit": "mg", "amount": 2.5})
     '{"amount":2.5,"unit":"mg"}'
+    >>> record({"unit": literal("mg", None)}, optional={"unit"}).write({"unit": None})
+    '{}'
     """
     entries = [(name, _json(name), codec) for name, codec in sorted(fields.items())]
     expectation = f"exactly the keys {', '.join(sorted(fields))}"
 
     def write(value: Mapping[str, object]) -> str:
-        texts = [f"{key}:{_at(name, codec.write, value[name])}" for name, key, codec in entries]
+        texts = [
+            f"{key}:{_at(name, codec.write, value[name])}"
+            for name, key, codec in entries
+            if value[name] is not None or name not in optional
+        ]
         return f"{{{','.join(texts)}}}"
 
     def read(token: object) -> dict[str, Any]:
         if not isinstance(token, dict):
             raise Misfit("an object", token)
         found = cast(dict[str, object], token)
-        if found.keys() != fields.keys():
+        if found.keys() | set(optional) != fields.keys():
             raise Misfit(expectation)
+        found = dict.fromkeys(optional) | found
         return {name: _at(name, codec.read, found[name]) for name, _, codec in entries}
 
     return Codec(("object",), write, read)

@@ -101,21 +101,35 @@ def learn(plan: Plan, belief: Belief, epoch: Epoch, release: Release) -> Belief:
         raise InvalidArgument("release", f"at most {epoch.length} asks", release.asks)
     if release.integers.size != epoch.encoding.size(plan.map):
         raise InvalidArgument("release", f"{epoch.encoding.size(plan.map)} integers")
-    if release.asks == 0:
+    if (release.reports is None) == plan.is_local:
+        raise InvalidArgument("release", "a number of reports, in the local model and in no other")
+    rounds = release.asks if release.reports is None else release.reports
+    if rounds == 0:
         return belief
-    encoding = epoch.encoding
+    encoding = of_sum(plan, epoch.encoding, rounds)
     asked = epoch.asked(release.asks) if isinstance(encoding, RewardEncoding) else None
     found = read(
         plan.map,
         encoding,
         release.integers,
-        asks=release.asks,
+        asks=rounds,
         points=pool(plan),
         asked=asked,
         laws=laws_of(plan, epoch.policy),
     )
     filled = is_design(plan, epoch.first) and (plan.decisions == "box" or plan.mu is not None)
-    return belief.after(encoding, found, release.asks, filled=filled)
+    return belief.after(encoding, found, rounds, filled=filled)
+
+
+def of_sum(plan: Plan, encoding: Encoding, rounds: int) -> Encoding:
+    """The encoding with the noise that a sum of so many rounds has: what a posterior needs.
+
+    Under joint privacy noise is drawn once for a sum, whatever it sums. In the local model each
+    report brings its own, and n reports have sqrt(n) times that of one. Nothing else differs.
+    """
+    if not plan.is_local:
+        return encoding
+    return replace(encoding, noise=encoding.noise.of_sum(rounds))
 
 
 def foreseen(plan: Plan, belief: Belief, asks: int) -> float:
@@ -129,6 +143,7 @@ def foreseen(plan: Plan, belief: Belief, asks: int) -> float:
     """
     points, posterior = pool(plan), belief.posterior
     encoding = _encoding(plan, belief, asks, points if plan.decisions == "box" else points[:0])
+    encoding = of_sum(plan, encoding, asks)
     unknown = float(posterior.variance(points).mean())
     line = belief.line(encoding.residual, unknown)
     after = expected_posterior(posterior, encoding, asks, line, points)
@@ -159,13 +174,14 @@ def _encoding(plan: Plan, belief: Belief, length: int, menu: Floats) -> Encoding
             menu,
             counts.astype(np.float64) * line.slope,
             variance=line.variance / line.slope,
-            noise=encoding.noise.cross,
+            noise=of_sum(plan, encoding, length).noise.cross,
         )
         return replace(encoding, directions=directions)
     options = [kind.fit(plan.map, residual, plan.mu, share, rounds) for share in SHARES]
+    sums = [of_sum(plan, option, length) for option in options]
     errors = [
-        expected_posterior(posterior, option, length, line, pool(plan)).variance(pool(plan)).mean()
-        for option in options
+        expected_posterior(posterior, each, length, line, pool(plan)).variance(pool(plan)).mean()
+        for each in sums
     ]
     return options[int(np.argmin(errors))]
 

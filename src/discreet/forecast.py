@@ -7,7 +7,7 @@ as good as the kernel, signal and noise that the plan assumes.
 
 import math
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from discreet import checks
 from discreet.bank import bank_of
 from discreet.belief import Belief
-from discreet.budget import JointDP, NonPrivate, Privacy, Protect, Simulation
+from discreet.budget import JointDP, LocalDP, NonPrivate, Privacy, Protect, Simulation
 from discreet.domain import Box
-from discreet.epoch import foreseen
+from discreet.epoch import foreseen, of_sum
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.plan import Plan
 from discreet.search import Score, maximise, spread
@@ -400,8 +400,9 @@ class _World:
 
 def _outlook(plan: Plan, played: list[_Played], yardstick: Floats) -> Outlook:
     """What a private or non-private plan costs and learns."""
-    rounds, encoding = len(played[0].regrets), Study(plan).next_epoch().encoding
-    epsilon = plan.privacy.epsilon if isinstance(plan.privacy, JointDP) else None
+    rounds, first = len(played[0].regrets), Study(plan).next_epoch()
+    encoding = of_sum(plan, first.encoding, first.length)
+    epsilon = None if isinstance(plan.privacy, NonPrivate) else plan.privacy.epsilon
     signal, explained = rounds_to_signal(plan, rounds)
     return Outlook(
         label="not private" if epsilon is None else f"epsilon = {epsilon:g}",
@@ -487,14 +488,16 @@ def _advice(found: Forecast) -> Iterator[str]:
         )
 
 
-def _levels(plan: Plan, epsilons: Iterable[float], delta: float | None) -> list[JointDP]:
-    """The promises to compare, strongest first; what they protect is the plan's."""
+def _levels(
+    plan: Plan, epsilons: Iterable[float], delta: float | None
+) -> Sequence[JointDP | LocalDP]:
+    """The promises to compare, strongest first; what they protect, and from whom, is the plan's."""
     words = "a sequence of positive numbers"
     if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidArgument("epsilons", words)
     wanted = sorted({checks.number("epsilons", epsilon, above=0.0) for epsilon in epsilons})
     given = plan.privacy
-    if isinstance(given, JointDP):
+    if not isinstance(given, NonPrivate):
         delta = given.delta if delta is None else delta
         return [replace(given, epsilon=epsilon, delta=delta) for epsilon in wanted]
     if wanted and delta is None:

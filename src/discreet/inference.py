@@ -118,8 +118,9 @@ def read(
 ) -> Statistics:
     """The statistics in a release, its noisy gram moved to what a law of actions expects.
 
-    `laws` are weights over the public `points`, one law a row (see `laws`); by default all points
-    are as likely. Where the gram is not released, `asked` holds the points of the asks, one a row.
+    `asks` is the number of rounds that are summed. `laws` are weights over the public `points`, one
+    law a row (see `laws`); by default all points are as likely. Where the gram is not released,
+    `asked` holds the public points of the asks, each of which stands for asks / len(asked) rounds.
     """
     values, variances = integers.astype(np.float64), np.square(encoding.stds(features))
     gram_size = len(values) - 1 - features.dimension
@@ -136,7 +137,8 @@ def read(
     moments = encoding.decode(features, values, asks=asks)
     gram_noise = encoding.gram_noise(features, variances)
     if isinstance(encoding, RewardEncoding):
-        gram, design, own = public_sums(features, encoding, required(asked))
+        public = required(asked)
+        gram, design, own = public_sums(features, encoding, public, each=asks / len(public))
     else:
         gram = design = own = nonnegative(required(moments.gram))
     return Statistics(gram, design, own, moments.cross, moments.spread, gram_noise)
@@ -171,17 +173,17 @@ def likeliest(
 
 
 def public_sums(
-    features: FeatureMap, encoding: RewardEncoding, asked: Floats
+    features: FeatureMap, encoding: RewardEncoding, asked: Floats, *, each: float = 1.0
 ) -> tuple[Floats, Floats, Floats]:
-    """The sums of phi phi^T, g phi^T and g g^T over public asks."""
+    """The sums of phi phi^T, g phi^T and g g^T over public asks, each of which counts so much."""
     points, counts = np.unique(asked, axis=0, return_counts=True)
     phi = features(points)
     weighted = phi * counts[:, None]
-    gram = weighted.T @ phi
+    gram = each * (weighted.T @ phi)
     if not encoding.is_noisy:
         return gram, gram, gram
     g = encoding.along(phi)
-    return gram, g.T @ weighted, (g * counts[:, None]).T @ g
+    return gram, each * (g.T @ weighted), each * ((g * counts[:, None]).T @ g)
 
 
 def observe(
@@ -223,14 +225,7 @@ def expected_posterior(
         rows = rows + encoding.announce(features, points)
     typical = (rows.mean(axis=0) * asks).astype(np.int64)
     found = read(features, encoding, typical, asks=asks, points=points, asked=points)
-    per_point = asks / len(points) if isinstance(encoding, RewardEncoding) else 1.0
-    blank = replace(
-        found,
-        gram=per_point * found.gram,
-        design=per_point * found.design,
-        own=per_point * found.own,
-        cross=np.zeros_like(found.cross),
-    )
+    blank = replace(found, cross=np.zeros_like(found.cross))
     return observe(posterior, encoding, blank, line)
 
 

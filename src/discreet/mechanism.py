@@ -1,10 +1,18 @@
-"""(sums, epoch) -> release: the one place where sensitive sums become public.
+"""(sums, epoch) -> release, (round, epoch) -> report: where what is sensitive becomes public.
 
 **Theorem.** One release is mu-Gaussian private for one replaced round, mu the epoch's `bound`:
 it is the Gaussian mechanism on the whitened sums, followed by rounding to the integer lattice
 (v + rint(g) = rint(v + g) for integers v), which is post-processing. A round falls into exactly
 one epoch, and later epochs depend on it only through the release, so all releases together are
 mu-Gaussian private, too (docs/guarantee.md).
+
+**Theorem, local.** One report is mu-Gaussian private, mu the epoch's `bound`: it is the same
+mechanism on a single encoded round. Any two rounds under one epoch differ by at most `bound` in
+whitened integers, whatever decision sets, contexts, rewards and so actions they come from
+(`encodings`: the case of a replaced round. There is no silence to compare with, and no second
+release to move: that a person answered is public, and a report is one sum on its own). The epoch
+depends on the person through earlier reports alone: adaptive composition, sqrt(k) mu for k reports.
+Sums of reports, releases and all later epochs are post-processing.
 """
 
 import numpy as np
@@ -33,10 +41,9 @@ def release(plan: Plan, epoch: Epoch, sums: Sums, *, asks: int, bits: Source) ->
 
     An epoch that costs more than the plan promises is refused: unknown means refuse.
     """
-    if not isinstance(plan.privacy, NonPrivate):
-        agreed = isinstance(epoch.encoding, plan.encode_with) and epoch.encoding.is_noisy
-        if not agreed or epoch.encoding.bound(plan.map) > plan.privacy.mu_per_round:
-            raise Refused("this epoch's noise is weaker than the plan promises: not released")
+    if plan.is_local:
+        raise Refused("this plan trusts nobody with exact sums: each person sends a report")
+    _check_agreed(plan, epoch)
     return Release(
         epoch=epoch.digest,
         previous=epoch.previous,
@@ -44,3 +51,25 @@ def release(plan: Plan, epoch: Epoch, sums: Sums, *, asks: int, bits: Source) ->
         integers=noisy(sums.total, epoch.encoding.stds(plan.map), bits=bits),
         private=bits.private and plan.mu is not None,
     )
+
+
+def report(plan: Plan, epoch: Epoch, point: Floats, reward: float, *, bits: Source) -> Integers:
+    """One encoded round plus noise of the epoch's standard deviations: what leaves a device.
+
+    `point` is the scaled action and `reward` is in the plan's units; it is clipped. An epoch that
+    costs more than the plan promises is refused: a server may try.
+    """
+    if not plan.is_local:
+        raise Refused("reports are for LocalDP: under joint privacy the privatizer sums rounds")
+    _check_agreed(plan, epoch)
+    centred = np.array([plan.centred(reward)])
+    own = epoch.encoding.encode(plan.map, point[None, :], centred)
+    return noisy(own, epoch.encoding.stds(plan.map), bits=bits)[0]
+
+
+def _check_agreed(plan: Plan, epoch: Epoch) -> None:
+    if isinstance(plan.privacy, NonPrivate):
+        return
+    agreed = isinstance(epoch.encoding, plan.encode_with) and epoch.encoding.is_noisy
+    if not (agreed and epoch.encoding.bound(plan.map) <= plan.privacy.mu_per_round):
+        raise Refused("this epoch's noise is weaker than the plan promises: not released")

@@ -13,7 +13,7 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 
 from discreet import canonical, checks
-from discreet.budget import GaussianPrivacy, JointDP, NonPrivate, Privacy
+from discreet.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate, Privacy
 from discreet.differences import difference_grid
 from discreet.domain import Box
 from discreet.encodings import ENCODINGS, Encoding, EncodingChoice, EncodingName
@@ -93,9 +93,9 @@ class Plan:
     - `domain`, `kernel`: where the function lives and how smooth it is (lengthscales in units
       of the scaled domain).
     - `rewards`: the public range that rewards are clipped to.
-    - `privacy`: what is promised, `JointDP(epsilon, delta)`; `NonPrivate()` has to be written
-      out. Under `protect="rewards"` contexts and candidates must be declared public too, by
-      `public_decisions=True`.
+    - `privacy`: what is promised, `JointDP(epsilon, delta)`, or `LocalDP(epsilon, delta)` where
+      nobody is trusted; `NonPrivate()` has to be written out. Under `protect="rewards"` contexts
+      and candidates must be declared public too, by `public_decisions=True`.
     - `horizon`: the number of asks, or None when unknown.
     - `decisions`: what an ask may choose from: the whole `"box"`, the free coordinates under a
       `"context"`, or the `"candidates"` the user brings. By default `"context"` when the domain
@@ -191,7 +191,7 @@ class Plan:
         if isinstance(privacy, NonPrivate):
             return None
         size = self.encode_with.most_integers(self.map)
-        touched = 2.0 * privacy.rounds_per_user
+        touched = (1.0 if self.is_local else 2.0) * privacy.rounds_per_user
         slack = touched * (1.0 + math.exp(privacy.epsilon)) * size * SLACK_PER_INTEGER
         if slack > privacy.delta / 2:
             raise InvalidArgument(
@@ -201,7 +201,12 @@ class Plan:
                 privacy.delta,
             )
         cost = GaussianPrivacy.of(privacy.epsilon, privacy.delta - slack)
-        return cost.mu / privacy.rounds_per_user * (1.0 - 1e-9)
+        return privacy.per_round(cost.mu) * (1.0 - 1e-9)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether every round is a report with noise of its own."""
+        return isinstance(self.privacy, LocalDP)
 
     @property
     def centre(self) -> float:
@@ -242,7 +247,11 @@ class Plan:
     def _check_types(self) -> None:
         expected: list[tuple[str, type | tuple[type, ...], str]] = [
             ("domain", Box, "a Box"),
-            ("privacy", (JointDP, NonPrivate), "JointDP(epsilon, delta) or NonPrivate()"),
+            (
+                "privacy",
+                (JointDP, LocalDP, NonPrivate),
+                "JointDP(epsilon, delta), LocalDP(epsilon, delta) or NonPrivate()",
+            ),
             ("public_decisions", bool, "True or False"),
             ("name", str, "text"),
             ("exploration", (Exploration, type(None)), "an Exploration"),

@@ -1,6 +1,6 @@
 """What leaves the trusted side: an epoch's noisy sums, its public number of asks, digests."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from re import fullmatch
 
@@ -19,7 +19,8 @@ class Release:
     """The statistics of one epoch, chained to the epoch and to the release before it.
 
     `asks` is the number of its asks, which is public: fewer than planned in the last epoch of a
-    study that was finished early.
+    study that was finished early. `reports` is None under joint privacy. In the local model
+    `integers` is a sum of so many reports, each with noise of its own, and their number is public.
 
     `private` is true only where noise for the plan's guarantee came from the operating system.
 
@@ -32,6 +33,7 @@ class Release:
     epoch: str
     previous: str
     asks: int
+    reports: int | None = field(default=None, kw_only=True, metadata=canonical.OPTIONAL)
     integers: NDArray[np.int64]
     private: bool
 
@@ -41,6 +43,10 @@ class Release:
             if not isinstance(value, str) or not fullmatch("[0-9a-f]{64}", value):
                 raise InvalidArgument(name, "a digest of 64 hexadecimal digits")
         checks.whole("asks", self.asks)
+        if self.reports is not None:
+            checks.whole("reports", self.reports)
+            if self.reports > self.asks:
+                raise InvalidArgument("reports", f"at most one for each of {self.asks} asks")
         array = isinstance(self.integers, np.ndarray)  # pyright: ignore[reportUnnecessaryIsInstance]
         if not array or self.integers.ndim != 1 or self.integers.dtype != np.int64:
             raise InvalidArgument("integers", "a vector of 64-bit integers")

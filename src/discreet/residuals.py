@@ -78,6 +78,16 @@ class Noise:
         """
         return cls((1 + share) / mu, (1 + share) * width / (math.sqrt(share) * mu))
 
+    def of_sum(self, reports: int) -> "Noise":
+        """The noise on a sum of reports that each have this noise, drawn independently.
+
+            sigma_n = sqrt(n) sigma
+
+        >>> Noise(1.0, 2.0).of_sum(9)
+        Noise(gram=3.0, cross=6.0)
+        """
+        return Noise(math.sqrt(reports) * self.gram, math.sqrt(reports) * self.cross)
+
     def spread(self, width: float) -> float:
         """The noise on h^2: w sigma_u, and sqrt(2 / q) of that where the gram gets noise too.
 

@@ -17,10 +17,11 @@ from scipy.optimize import minimize
 
 from discreet import checks
 from discreet.bandit import Bandit
-from discreet.budget import JointDP, NonPrivate, Privacy, Simulation
+from discreet.budget import JointDP, LocalDP, NonPrivate, Privacy, Simulation
 from discreet.domain import Box, Categorical
 from discreet.encodings import EncodingChoice
-from discreet.errors import InvalidArgument, LargeDelta, Refused
+from discreet.epoch import of_sum
+from discreet.errors import InvalidArgument, LargeDelta
 from discreet.features import Method
 from discreet.kernels import Kernel, SquaredExponential
 from discreet.plan import Decisions, Plan
@@ -84,10 +85,9 @@ class Setting:
 
     def __post_init__(self) -> None:
         checks.count("rounds", self.rounds)
-        if self.model == "local":
-            raise Refused("model 'local' is not in this version: use 'joint', 'none' or 'random'")
-        if (self.model == "joint") != isinstance(self.privacy, JointDP):
-            raise InvalidArgument("privacy", "JointDP for model 'joint', and for no other")
+        needed = {"joint": JointDP, "local": LocalDP}.get(self.model, NonPrivate)
+        if not isinstance(self.privacy, needed):
+            raise InvalidArgument("privacy", f"{needed.__name__} for model {self.model!r}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,7 +343,8 @@ def regret_curve(regrets: Floats) -> Curve:
 
 def first_noise(study: Study) -> float:
     """The noise on a coordinate of the first release's cross vector, in half-widths of rewards."""
-    return study.epochs[0].encoding.noise.cross
+    first = study.epochs[0]
+    return of_sum(study.plan, first.encoding, first.length).noise.cross
 
 
 def standard_error(values: Floats) -> float | None:
