@@ -124,6 +124,16 @@ class Bumps:
             poor = np.concatenate([poor, points[values <= 0.6]])
         return rng.permutation(np.concatenate([good[:1], poor[:24]]))
 
+    def decision_sets(self, count: int, rng: np.random.Generator) -> Floats:
+        """As many sets (people, 25, 2) of the same law at once, the good point always first."""
+        good, poor = np.empty((0, 2)), np.empty((0, 2))
+        while len(good) < count or len(poor) < 24 * count:
+            points = _uniform_in_ball(100 * count, rng)
+            values = self.mean(points)
+            good = np.concatenate([good, points[values >= 0.8]])
+            poor = np.concatenate([poor, points[values <= 0.6]])[: 24 * count]
+        return np.concatenate([good[:count, None], poor.reshape(count, 24, 2)], axis=1)
+
     def mean(self, x: Floats) -> Floats:
         """f(x) = sum_i weight_i exp(-||x - centre_i||^2 / 2), in [0, 1]."""
         squares = np.square(x[:, None, :] - self.centres).sum(axis=2)
