@@ -1,7 +1,8 @@
 """The distinguishing game: try to tell two neighbouring studies apart, and fail as promised.
 
 Two worlds differ in one round, at the worst pair of rounds for the encoding. The real code
-encodes, sums and adds noise in both, many times over; a likelihood-ratio test with a threshold
+encodes, sums and adds noise in both, many times over (in the local model to a single round: each
+report is a trial); a likelihood-ratio test with a threshold
 fixed beforehand guesses the world. Its error rates, by Clopper-Pearson, give a lower bound on mu:
 
     mu >= Phi^-1(true positive rate) - Phi^-1(false positive rate).
@@ -11,6 +12,7 @@ audit that sees nothing proves nothing. Each control breaks the mechanism on pur
 caught. All bounds hold together with probability 1 - 1e-6.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -22,7 +24,7 @@ from scipy.special import betaincinv, ndtri
 
 from discreet import mechanism
 from discreet.bandit import Bandit
-from discreet.budget import GaussianPrivacy, JointDP, Simulation
+from discreet.budget import GaussianPrivacy, JointDP, LocalDP, Simulation
 from discreet.domain import Box
 from discreet.encodings import (
     AnnouncedEncoding,
@@ -34,6 +36,7 @@ from discreet.epoch import Epoch
 from discreet.kernels import SquaredExponential
 from discreet.plan import Decisions, Plan, Schedule
 from discreet.randomness import Source, source
+from discreet.release import Release
 from discreet.residuals import Residual
 from discreet.study import Study
 from discreet.sums import Sums
@@ -175,6 +178,7 @@ def _trials() -> Iterator[tuple[Game, str | None, Play]]:
                     yield _unclipped(game), "unclipped reward", honestly
                 if claim == CLAIMS[0] and kind in ("fourier", "reward"):
                     yield _exact_spread(game), "spread released exactly", honestly
+    yield from _local_trials()
     plan = _plan("reward", CLAIMS[0])
     yield _exact_actions(plan, _epochs(plan)[0]), "actions published beside it", honestly
     plan = _plan("gram", CLAIMS[0])
@@ -182,15 +186,27 @@ def _trials() -> Iterator[tuple[Game, str | None, Play]]:
     yield game, "an ask that looks at open trials", honestly
 
 
-def _plan(kind: EncodingName, mu: float) -> Plan:
+def _local_trials() -> Iterator[tuple[Game, str | None, Play]]:
+    kinds: tuple[EncodingName, ...] = ("gram", "fourier", "reward")
+    for kind, claim in itertools.product(kinds, CLAIMS):
+        plan = _plan(kind, claim, local=True)
+        for epoch, label in zip(_epochs(plan), ("fixed", "residual"), strict=True):
+            game = _game(f"local {kind}, {label}, mu {claim:g}", plan, epoch)
+            yield game, None, honestly
+            if label == "fixed":
+                yield game, "noise x 0.5", with_less_noise(0.5)
+                yield game, "noise x 0.8", with_less_noise(0.8)
+            if label == "fixed" and claim == CLAIMS[0]:
+                yield game, "randomised anew when sent again", drawn_twice
+
+
+def _plan(kind: EncodingName, mu: float, *, local: bool = False) -> Plan:
     decisions: Decisions = "box" if kind == "reward" else "candidates"
     rewards_only = kind == "announced"
     delta = 0.01
-    privacy = JointDP(
-        epsilon=GaussianPrivacy(mu).epsilon(delta),
-        delta=delta,
-        protect="rewards" if rewards_only else "decisions",
-    )
+    epsilon = GaussianPrivacy(mu).epsilon(delta)
+    joint = JointDP(epsilon, delta, protect="rewards" if rewards_only else "decisions")
+    privacy = LocalDP(epsilon, delta) if local else joint
     return Plan(
         domain=Box({"dose": (0, 10)}),
         privacy=privacy,
@@ -213,9 +229,28 @@ def _epochs(plan: Plan) -> tuple[Epoch, Epoch]:
     menu = first.policy.menu
     points = first.asked(first.length) if len(menu) else rng.random((first.length, 1))
     rewards = np.sin(6.0 * points[:, 0]) / 2
-    sums = _sums(plan, first, [Round(p, float(r)) for p, r in zip(points, rewards, strict=True)])
-    release = mechanism.release(plan, first, sums, asks=first.length, bits=source(Simulation(1), 0))
+    bits = source(Simulation(1), 0)
+    if plan.is_local:
+        half, centre = plan.half_width, plan.centre
+        answers = zip(points, centre + half * rewards, strict=True)
+        reports = [mechanism.report(plan, first, p, float(r), bits=bits) for p, r in answers]
+        release = _release_of(first, reports)
+    else:
+        rounds = [Round(p, float(r)) for p, r in zip(points, rewards, strict=True)]
+        sums = _sums(plan, first, rounds)
+        release = mechanism.release(plan, first, sums, asks=first.length, bits=bits)
     return first, study.opened(first).released(release).next_epoch()
+
+
+def _release_of(epoch: Epoch, reports: list[Integers]) -> Release:
+    return Release(
+        epoch=epoch.digest,
+        previous=epoch.previous,
+        asks=epoch.length,
+        reports=len(reports),
+        integers=np.sum(reports, axis=0),
+        private=False,
+    )
 
 
 def _game(name: str, plan: Plan, epoch: Epoch) -> Game:
@@ -235,7 +270,9 @@ def _worst_points(plan: Plan, epoch: Epoch) -> tuple[Floats, Floats]:
     here = np.array([[0.3]])
     if not isinstance(encoding, GramEncoding | FourierEncoding):
         return here[0], here[0]
-    share = min((encoding.residual.width * encoding.noise.gram / encoding.noise.cross) ** 2, 1.0)
+    share = (encoding.residual.width * encoding.noise.gram / encoding.noise.cross) ** 2
+    if share > 1.0 - 1e-9:
+        return here[0], here[0]
     phi = plan.map(here)[0]
 
     def excess(step: float) -> float:
@@ -256,8 +293,9 @@ def _predicted(plan: Plan, epoch: Epoch, point: Floats) -> float:
 
 
 def _total(plan: Plan, epoch: Epoch, own: Round) -> Integers:
+    """The round among others; alone where it is a report."""
     others = [Round(np.array([0.1 * i]), 0.05 * i) for i in range(10)]
-    return _sums(plan, epoch, [*others, own]).total
+    return _sums(plan, epoch, [own] if plan.is_local else [*others, own]).total
 
 
 def _sums(plan: Plan, epoch: Epoch, rounds: list[Round]) -> Sums:

@@ -256,7 +256,7 @@ def record(fields: Mapping[str, Codec], optional: Collection[str] = ()) -> Codec
         if not isinstance(token, dict):
             raise Misfit("an object", token)
         found = cast(dict[str, object], token)
-        if found.keys() | set(optional) != fields.keys():
+        if {*found, *optional} != {*fields}:
             raise Misfit(expectation)
         found = dict.fromkeys(optional) | found
         return {name: _at(name, codec.read, found[name]) for name, _, codec in entries}

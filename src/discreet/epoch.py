@@ -161,7 +161,8 @@ def _encoding(plan: Plan, belief: Belief, length: int, menu: Floats) -> Encoding
     width = WIDTH_IN_STDS * math.sqrt(unknown + belief.scales.noise)
     width = 1.0 if belief.scales.at_ends else min(1.0, max(SMALLEST_WIDTH, width))
     residual = Residual(posterior.coefficients, width)
-    if belief.scales.at_ends and plan.encoding in ("reward", "announced"):
+    exact_gram = plan.encoding in ("reward", "announced")
+    if belief.scales.at_ends and (exact_gram or plan.is_local):
         residual = Residual(np.zeros(plan.map.dimension), 1.0)  # never clipped
     line = belief.line(residual, unknown)
     if plan.encoding == "announced":

@@ -86,7 +86,7 @@ class Setting:
     def __post_init__(self) -> None:
         checks.count("rounds", self.rounds)
         needed = {"joint": JointDP, "local": LocalDP}.get(self.model, NonPrivate)
-        if not isinstance(self.privacy, needed):
+        if type(self.privacy) is not needed:
             raise InvalidArgument("privacy", f"{needed.__name__} for model {self.model!r}")
 
 

@@ -1,6 +1,6 @@
 """Figures. Colours survive greyscale and colour blindness; every axis says what it is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidArgument
+from discreet.experiments.growth import DELTA, EPSILON, THEORY, Growth
 from discreet.forecast import Forecast, Outlook
 from discreet.simulation import Problem, Run
 from discreet.study import Study
@@ -159,6 +160,45 @@ def forecast_caption(found: Forecast) -> str:
         f"{users[found.decisions]}. Simulated before any data on\n{found.functions} functions from "
         f"the plan's prior (seed {found.seed}). Bars and bands: ± 1 standard error."
     )
+
+
+def growth_figure(found: Sequence[Growth], path: Path) -> None:
+    """Regret against rounds, both in orders of magnitude, beside the slopes of the theory."""
+    figure: Any = Figure(figsize=(6.4, 4.6), layout="constrained")
+    axes = figure.subplots()
+    for each, line, marker in zip(found, LINES[1:], MARKERS, strict=False):
+        axes.errorbar(
+            each.rounds, each.mean, yerr=each.sem, capsize=4, markersize=6, linewidth=1.8,
+            marker=marker, label=f"{each.model}: T^({each.exponent:.2f} ± {each.error:.2f})",
+            **line,
+        )  # fmt: skip
+        draw_slope(axes, each, THEORY[each.model])
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set(
+        xlabel="rounds T", ylabel="regret (sum over rounds)",
+        title=f"Regret at epsilon = {EPSILON:g}, delta = {DELTA:g}, synthetic problem",
+    )  # fmt: skip
+    axes.set_xticks(found[0].rounds, [f"{n:,}" for n in found[0].rounds])
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, loc="upper left", title="fitted over the last octaves")
+    figure.supxlabel(
+        f"Means over {min(each.runs for each in found)} runs, ± 1 standard error. Thin dashed "
+        "lines: the slopes of the theory,\nthrough the last point of each model.",
+        fontsize=8, color="#444444",
+    )  # fmt: skip
+    save(figure, path)
+
+
+def draw_slope(axes: Any, growth: Growth, exponent: float) -> None:
+    """A line of this slope through the last point, with its name at the left end."""
+    rounds: Floats = np.array(growth.rounds, dtype=np.float64)
+    line: Floats = growth.mean[-1] * (rounds / rounds[-1]) ** exponent
+    axes.plot(rounds, line, color="#777777", linestyle=(0, (3, 3)), linewidth=1.0)
+    axes.annotate(
+        f"T^{exponent:g}", xy=(rounds[0], line[0]), xytext=(-4, 0), textcoords="offset points",
+        ha="right", va="center", fontsize=8, color="#555555",
+    )  # fmt: skip
 
 
 def save(figure: Any, path: Path) -> None:
