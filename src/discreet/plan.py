@@ -343,6 +343,10 @@ class Plan:
         The gram of n spread rounds has n / d_eff in a typical direction, d_eff = 1 / mean k^2,
         against noise of about 1 / mu; what an epoch tells grows with the square of its length
         over its noise. Over the whole box a first epoch of 25 / mu finds level and spread.
+
+        In the local model the noise of n rounds is sqrt(n) / mu: a signal of s times the noise
+        takes (s d_eff / mu)^2 rounds, and splitting them over epochs loses nothing. So s is small:
+        2 in a typical direction, 8 for the level.
         """
         if self.mu is None:
             return Schedule(first=(10 if self.decisions == "box" else 5) * self.domain.dimension)
@@ -354,11 +358,16 @@ class Plan:
             size = float(np.sum(np.square(shape))) / len(phi)
             phi = shape / math.sqrt(size) if size > 1e-12 else phi  # a constant has no shape
         effective = 1.0 / float(np.mean(np.square(phi @ phi.T)))
+        least, typical = 10 * self.domain.dimension, math.ceil((2 * effective / self.mu) ** 2)
+        if self.decisions == "box" and self.is_local:
+            level = max(25, math.ceil((8 / self.mu) ** 2))
+            return Schedule(level, growth=1.3, second=max(least, typical))
         if self.decisions == "box":
             first, second = math.ceil(25 / min(self.mu, 1.0)), math.ceil(5 * effective / self.mu)
             return Schedule(first, growth=1.3, second=second)
-        first = max(10 * self.domain.dimension, math.ceil(5.5 * effective / self.mu))
-        return Schedule(first, growth=1.1 + 0.3 / max(1.0, self.mu))
+        if not self.is_local:
+            typical = math.ceil(5.5 * effective / self.mu)
+        return Schedule(max(least, typical), growth=1.1 + 0.3 / max(1.0, self.mu))
 
     def _default_exploration(self) -> Exploration:
         """Over the whole box only draws explore; sets that people bring already differ."""
