@@ -218,3 +218,35 @@ def test_four_rounds_composed_cost_what_twice_the_mu_costs():
 def test_a_seed_is_a_whole_number(seed):
     with pytest.raises(InvalidArgument, match="seed"):
         Simulation(seed)
+
+
+def test_the_local_guarantee_says_all_a_review_board_asks():
+    privacy = LocalDP(0.7, 2e-6, rounds_per_user=3)
+    text = privacy.guarantee
+    for words in (
+        "Local differential privacy, epsilon = 0.7 at delta = 2e-06",
+        f"mu = {privacy.cost.mu:.4g}",
+        "Unit: one person, in at most 3 reports",
+        "decision set, context and reward",
+        "Replace them by anything",
+        "whoever looks",
+        "Public:",
+        "Assumed:",
+        "Not covered:",
+    ):
+        assert words in text
+    assert "at most 1 report;" in LocalDP(1.0, 1e-6).guarantee
+
+
+def test_reports_composed_cost_what_is_promised():
+    privacy = LocalDP(1.0, 1e-5, rounds_per_user=4)
+    accountant = pld.PLDAccountant()
+    event = GaussianPrivacy(privacy.mu_per_round).dp_event()
+    accountant.compose(dp_accounting.SelfComposedDpEvent(event, 4))
+    assert accountant.get_epsilon(1e-5) == pytest.approx(1.0, abs=2e-3)
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.5, True, "2"])
+def test_reports_per_person_are_counted(bad):
+    with pytest.raises(InvalidArgument, match="rounds_per_user"):
+        LocalDP(1.0, 1e-6, rounds_per_user=bad)

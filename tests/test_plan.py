@@ -43,7 +43,7 @@ NOT_POSITIVE = [0.0, -1.0, math.nan, math.inf, -math.inf, "1", None, True, [1.0]
 NOT_COUNTS = [0, -1, 1.5, 2.0, math.nan, "10", True, [1]]
 BAD = [
     *(("domain", bad) for bad in [None, {"x": (0, 1)}, [(0, 1)], "box"]),
-    *(("privacy", bad) for bad in [None, False, "none", NonPrivate, 1.0, LocalDP(1.0, 1e-6)]),
+    *(("privacy", bad) for bad in [None, False, "none", NonPrivate, 1.0, LocalDP]),
     *(("public_decisions", bad) for bad in [None, 1, "yes"]),
     *(("kernel", bad) for bad in [None, 0.2, "rbf", SquaredExponential, print]),
     *(
@@ -492,3 +492,44 @@ def test_a_plan_cannot_be_changed():
         PLAN.horizon = 5
     with pytest.raises(ValueError, match="read-only"):
         PLAN.map.weights[0] = 1.0
+
+
+# -- the local model
+
+
+def test_a_plan_may_trust_nobody():
+    plan = _plan(privacy=LocalDP(1.0, 1e-6))
+    assert plan.is_local
+    assert not _plan(privacy=JointDP(1.0, 1e-6)).is_local
+    assert not _plan().is_local
+    again = canonical.decode(Plan, canonical.encode(plan))
+    assert (again.digest, again.privacy) == (plan.digest, LocalDP(1.0, 1e-6))
+
+
+@pytest.mark.parametrize(("reports", "factor"), [(1, 1.0), (4, 0.5), (100, 0.1)])
+def test_reports_of_one_person_share_the_budget_in_squares(reports, factor):
+    plan = _plan(privacy=LocalDP(1.0, 1e-6, rounds_per_user=reports))
+    whole = LocalDP(1.0, 1e-6).cost.mu
+    assert plan.mu == pytest.approx(factor * whole, rel=1e-3)  # but for finite precision
+    assert plan.mu < plan.privacy.mu_per_round
+
+
+def test_local_encodings_are_those_that_keep_decisions_private():
+    local = {"privacy": LocalDP(1.0, 1e-6)}
+    assert _plan(**local).encoding == "reward"
+    assert _plan(**local, decisions="candidates").encoding == "fourier"
+    assert _plan(**local, kernel=Linear(), decisions="candidates").encoding == "gram"
+    with pytest.raises(InvalidArgument, match="'announced' publishes the actions"):
+        _plan(**local, decisions="candidates", encoding="announced")
+    with pytest.raises(InvalidArgument, match="public_decisions"):
+        _plan(**local, decisions="candidates", public_decisions=True)
+
+
+@pytest.mark.parametrize("decisions", ["box", "candidates"])
+def test_local_epochs_grow_with_the_square_of_the_noise(decisions):
+    few, many = (
+        _plan(privacy=LocalDP(epsilon, 1e-3), decisions=decisions) for epsilon in (0.2, 0.1)
+    )
+    assert many.design_asks == pytest.approx(few.design_asks * (few.mu / many.mu) ** 2, rel=0.02)
+    joint = _plan(privacy=JointDP(0.1, 1e-3), decisions=decisions)
+    assert many.design_asks > 10 * joint.design_asks

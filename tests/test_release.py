@@ -102,3 +102,23 @@ def test_bytes_of_a_bad_release_are_malformed():
     data = canonical.encode(_release()).replace(EPOCH.encode(), b"xy" * 32)
     with pytest.raises(Malformed, match="epoch"):
         canonical.decode(Release, data)
+
+
+@pytest.mark.parametrize("bad", [-1, 6, 1.0, True, "5"])
+def test_reports_are_a_whole_number_up_to_the_asks(bad):
+    with pytest.raises(InvalidArgument, match="reports"):
+        _release(reports=bad)
+
+
+@pytest.mark.parametrize("reports", [0, 4, 5])
+def test_a_number_of_reports_survives_storage_and_is_in_the_digest(reports):
+    release = _release(reports=reports)
+    assert canonical.decode(Release, canonical.encode(release)).reports == reports
+    assert release.digest != _release().digest
+
+
+def test_without_reports_there_is_no_word_of_them():
+    data = canonical.encode(_release())
+    assert b"reports" not in data
+    with pytest.raises(Malformed, match="canonical form"):
+        canonical.decode(Release, data.replace(b',"type"', b',"reports":null,"type"'))

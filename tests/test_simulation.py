@@ -7,13 +7,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from discreet import Bandit, Box, Categorical, JointDP, NonPrivate, Schedule, Simulation, canonical
-from discreet.errors import InvalidArgument, Refused
+from discreet import (
+    Bandit,
+    Box,
+    Categorical,
+    JointDP,
+    LocalDP,
+    NonPrivate,
+    Schedule,
+    Simulation,
+    canonical,
+)
+from discreet.errors import InvalidArgument
 from discreet.experiments.problems import CAMELBACK, camelback, find_problem
 from discreet.kernels import SquaredExponential
 from discreet.simulation import Setting, best_mean, plan_for, simulate, standard_error, summary
 
 PRIVATE = JointDP(epsilon=1.0, delta=1e-2)
+LOCAL = LocalDP(epsilon=2.0, delta=1e-2)
 REWARDS_ONLY = JointDP(epsilon=1.0, delta=1e-2, protect="rewards")
 
 
@@ -175,17 +186,43 @@ def test_progress_counts_every_round():
     assert sum(played) == 25
 
 
-def test_a_model_that_is_not_there_yet_is_refused():
-    with pytest.raises(Refused, match="model 'local' is not in this version"):
-        Setting(model="local")
-
-
 @pytest.mark.parametrize(
-    ("model", "privacy"), [("joint", NonPrivate()), ("none", PRIVATE), ("random", PRIVATE)]
+    ("model", "privacy", "needed"),
+    [
+        ("joint", NonPrivate(), "JointDP"),
+        ("joint", LOCAL, "JointDP"),
+        ("local", NonPrivate(), "LocalDP"),
+        ("local", PRIVATE, "LocalDP"),
+        ("none", PRIVATE, "NonPrivate"),
+        ("random", LOCAL, "NonPrivate"),
+    ],
 )
-def test_joint_privacy_goes_with_the_joint_model_and_with_no_other(model, privacy):
-    with pytest.raises(InvalidArgument, match="privacy: expected JointDP for model 'joint'"):
+def test_every_model_has_its_own_privacy(model, privacy, needed):
+    with pytest.raises(InvalidArgument, match=f"privacy: expected {needed} for model '{model}'"):
         Setting(model=model, privacy=privacy)
+
+
+@pytest.mark.parametrize("name", ["camelback", "synthetic"])
+def test_a_local_simulation_is_fixed_by_its_seed_and_says_it_is_not_private(name):
+    one, two = (run(name, model="local", privacy=LOCAL, rounds=40) for _ in range(2))
+    assert (one.regrets == two.regrets).all()
+    assert canonical.encode(one.study) == canonical.encode(two.study)
+    assert all(release.reports == release.asks for release in one.study.releases)
+    assert not any(release.private for release in one.study.releases)
+    assert "Local differential privacy" in one.study.guarantee
+
+
+def test_a_local_study_learns():
+    learnt = run("synthetic", model="local", privacy=LocalDP(15.0, 0.1), rounds=600).regrets
+    uniform = run("synthetic", model="random", rounds=600).regrets
+    assert learnt[-300:].mean() < 0.5 * uniform[-300:].mean()
+
+
+def test_the_stated_noise_is_that_of_the_first_sum():
+    played = run("synthetic", model="local", privacy=LOCAL, rounds=40)
+    first = played.study.epochs[0]
+    expected = first.encoding.noise.cross * math.sqrt(first.length)
+    assert summary([played])["noise_std"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("rounds", [0, -1, 1.5, True])

@@ -6,11 +6,12 @@ Exit codes: 0 done, 1 the work failed, 2 the request was wrong (one line says wh
 import json
 import math
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
@@ -23,7 +24,7 @@ from threadpoolctl import threadpool_limits  # pyright: ignore[reportMissingType
 from discreet.budget import JointDP, LocalDP, NonPrivate, Privacy, Protect
 from discreet.domain import Box
 from discreet.encodings import EncodingChoice
-from discreet.errors import DiscreetError, InvalidArgument
+from discreet.errors import DiscreetError, InvalidArgument, LargeDelta
 from discreet.experiments.problems import PROBLEMS, find_problem
 from discreet.features import Method
 from discreet.forecast import Estimate, Forecast, Outlook, forecast
@@ -217,6 +218,10 @@ def forecast_command(
         int | None,
         typer.Option(min=1, help="Each user brings so many actions to choose from; else any."),
     ] = None,
+    model: Annotated[
+        Literal["joint", "local"],
+        typer.Option(help="joint: with a trusted privatizer; local: noise on every report."),
+    ] = "joint",
     epsilon: Annotated[
         list[float] | None, typer.Option(help="A level to compare; repeat it.  [0.1, 1, 10]")
     ] = None,
@@ -238,6 +243,8 @@ def forecast_command(
         raise InvalidArgument("figure", "a writable .png, .svg or .pdf", str(figure))
     plan = forecast_plan(problem, dimension, lengthscale, rewards, candidates, rounds)
     levels = set(epsilon or (0.1, 1.0, 10.0))
+    if model == "local":
+        plan = under_local(plan, max(levels), delta)
     with rounds_progress() as bar:
         task = bar.add_task("forecast", total=(len(levels) + 2) * functions * rounds)
         found = forecast(
@@ -287,6 +294,14 @@ def forecast_plan(
     world = beside(problem)(rng)
     decisions = "candidates" if candidates else kind_of(world.decision_set(rng))
     return plan_for(world, Setting(rounds=rounds), decisions, problem)
+
+
+def under_local(plan: Plan, epsilon: float, delta: float) -> Plan:
+    """The same plan where nobody is trusted; its defaults follow."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LargeDelta)  # the forecast's advice says it
+        privacy = LocalDP(epsilon, delta)
+        return replace(plan, privacy=privacy, schedule=None, encoding="auto")
 
 
 def forecast_table(found: Forecast) -> Table:

@@ -39,7 +39,7 @@ from threadpoolctl import threadpool_limits  # pyright: ignore[reportMissingType
 
 from discreet import checks
 from discreet.budget import GaussianPrivacy, JointDP, LocalDP, Privacy
-from discreet.errors import LargeDelta
+from discreet.errors import InvalidArgument, LargeDelta
 from discreet.experiments.crowds import play_plan
 from discreet.experiments.problems import find_problem
 from discreet.plan import Schedule
@@ -120,7 +120,7 @@ def reports_for(promise: Privacy, people: int) -> Reports:
 
 def _levels(promise: Privacy) -> LocalDP:
     if not isinstance(promise, LocalDP | JointDP):
-        raise TypeError("a promise of epsilon and delta")
+        raise InvalidArgument("promise", "LocalDP(epsilon, delta) or JointDP(epsilon, delta)")
     return LocalDP(promise.epsilon, promise.delta)
 
 

@@ -1,0 +1,183 @@
+"""Long simulations, the growth of regret, and what lies between local and joint privacy."""
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate
+from discreet.errors import InvalidArgument
+from discreet.experiments import between, crowds, figures, growth
+from discreet.experiments.crowds import decision_sets, play_crowd
+from discreet.experiments.growth import Point, collect, growth_of, read_table, write_table
+from discreet.experiments.problems import Bumps, find_problem
+from discreet.plan import Schedule
+from discreet.simulation import Setting
+
+MODELS = {"none": NonPrivate(), "joint": JointDP(5.0, 0.1), "local": LocalDP(5.0, 0.1)}
+
+
+def _points(exponent=0.5, runs=3, spread=0.0):
+    return [
+        Point(model, 1.0, 0.1, 0, run, 1 << k, (1 + spread * run) * 2.0 ** (k * exponent))
+        for model in ("joint", "local")
+        for run in range(runs)
+        for k in range(4, 10)
+    ]
+
+
+# -- crowds
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [("synthetic", "joint"), ("synthetic", "local"), ("camelback", "local"), ("camelback", "none")],
+)
+def test_a_crowd_is_fixed_by_its_seed(name, model):
+    setting = Setting(model=model, rounds=60, privacy=MODELS[model])
+    one, two = (play_crowd(find_problem(name), setting, seed=3) for _ in range(2))
+    assert (one.regrets == two.regrets).all()
+    assert one.regrets.shape == (60,)
+    assert one.regrets.min() >= -1e-6
+    assert [r.reports for r in one.study.releases] == [
+        r.asks if model == "local" else None for r in one.study.releases
+    ]
+
+
+def test_a_crowd_chooses_as_its_people_would_one_by_one():
+    setting = Setting(model="local", rounds=80, privacy=MODELS["local"])
+    study = play_crowd(find_problem("synthetic"), setting, seed=3).study
+    plan, epoch, rng = study.plan, study.epochs[-1], np.random.default_rng(0)
+    sets = plan.domain.spread(rng.random((20 * 5, 2)), context=None).reshape(20, 5, 2)
+    chosen = crowds._choose(plan, epoch, np.arange(20), sets)
+    alone = [epoch.policy.choose(plan.map, i, options) for i, options in enumerate(sets)]
+    assert chosen.tolist() == alone
+
+
+def test_many_decision_sets_have_the_law_of_one():
+    problem, rng = Bumps.draw(np.random.default_rng(0)), np.random.default_rng(1)
+    sets = decision_sets(problem, 50, rng)
+    assert sets.shape == (50, 25, 2)
+    values = problem.mean(sets.reshape(-1, 2)).reshape(50, 25)
+    assert (values[:, 0] >= 0.8).all()
+    assert (values[:, 1:] <= 0.6).all()
+    single = np.array([problem.mean(problem.decision_set(rng)) for _ in range(200)])
+    assert np.sort(values)[:, :24].mean() == pytest.approx(np.sort(single)[:, :24].mean(), abs=0.04)
+    alone = type("Alone", (), {"decision_set": lambda self, rng: np.ones((3, 2))})()
+    assert decision_sets(alone, 4, rng).shape == (4, 3, 2)
+
+
+# -- growth
+
+
+def test_an_exponent_is_the_slope_and_its_error_that_of_the_runs():
+    exact = growth_of(_points(0.75), "local")
+    assert exact.exponent == pytest.approx(0.75)
+    assert exact.error == pytest.approx(0.0, abs=1e-12)
+    scaled = growth_of(_points(0.75, spread=0.5), "local")  # runs that differ by a factor alone
+    assert scaled.exponent == pytest.approx(0.75)
+    assert scaled.sem[0] > 0
+    rng = np.random.default_rng(0)
+    noisy = [
+        Point("joint", 1.0, 0.1, 0, run, 1 << k, 2.0 ** (k / 2) * rng.lognormal(0, 0.3))
+        for run in range(40)
+        for k in range(4, 10)
+    ]
+    found = growth_of(noisy, "joint")
+    assert abs(found.exponent - 0.5) < 5 * found.error
+    # independent errors of 0.3 / sqrt(40) at four octaves: the slope's is 0.3 / sqrt(40 * 5) / ln 2
+    assert found.error == pytest.approx(0.3 / math.sqrt(200) / math.log(2), rel=0.5)
+
+
+@pytest.mark.parametrize("points", [[], _points(runs=1), _points()[:-1]])
+def test_a_fit_needs_whole_runs(points):
+    with pytest.raises(InvalidArgument, match="two whole runs"):
+        growth_of(points, "local")
+
+
+def test_a_table_survives_storage_and_is_resumed(tmp_path, monkeypatch):
+    path, played = tmp_path / "growth.csv", []
+
+    def play_run(model, *, seed, run, octaves):
+        played.append((model, run))
+        return [Point(model, 1.0, 0.1, seed, run, 1 << k, 1.5 * k + run) for k in octaves]
+
+    monkeypatch.setattr(growth, "play_run", play_run)
+    first = collect(path, runs=2, seed=0, octaves=(4, 5, 6, 7))
+    assert sorted(read_table(path), key=str) == sorted(first, key=str)
+    again = collect(path, runs=3, seed=0, octaves=(4, 5, 6, 7))
+    assert played == [(m, r) for r in range(3) for m in ("joint", "local")]
+    assert len(again) == 24
+    path.write_text("something else\n")
+    with pytest.raises(InvalidArgument, match="table"):
+        read_table(path)
+    assert read_table(tmp_path / "missing.csv") == []
+
+
+def test_regret_is_read_at_every_octave(tmp_path):
+    points = growth.play_run("local", seed=0, run=0, octaves=(4, 5, 6))
+    assert [point.rounds for point in points] == [16, 32, 64]
+    assert 0 < points[0].regret < points[2].regret
+    write_table(tmp_path / "t.csv", points)
+    assert read_table(tmp_path / "t.csv") == points
+
+
+def test_the_figure_shows_both_models_and_the_slopes_of_the_theory(tmp_path, monkeypatch):
+    found = [growth_of(_points(spread=0.1), model) for model in growth.THEORY]
+    figures.growth_figure(found, tmp_path / "growth.png")
+    assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")
+    kept = []
+    monkeypatch.setattr(figures, "save", lambda figure, path: kept.append(figure))
+    figures.growth_figure(found, tmp_path / "growth.png")
+    (axes,) = kept[0].axes
+    words = [text.get_text() for text in axes.texts]
+    assert words == ["T^0.5", "T^0.75"]
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert [label.split(":")[0] for label in labels] == ["joint", "local"]
+
+
+# -- between
+
+
+def test_secure_aggregation_is_joint_privacy_and_shuffling_is_not():
+    for delta in (0.1, 1e-6):
+        row = between.reports_for(LocalDP(1.0, delta), 8192)
+        assert row.local <= row.shuffled <= row.shuffled_at_most < row.aggregated
+        assert row.aggregated / math.sqrt(8192) == pytest.approx(JointDP(1.0, delta).cost.mu)
+
+
+def test_the_shuffling_bound_says_nothing_beyond_its_range():
+    assert between.shuffled_epsilon(1.0, 1e-6, 100) == math.inf
+    assert between.shuffled_epsilon(8.0, 1e-6, 10_000) == math.inf
+    small, large = (between.shuffled_epsilon(1.0, 1e-6, n) for n in (10**4, 10**6))
+    assert large == pytest.approx(small / 10, rel=0.15)
+    assert between.shuffled_mu(LocalDP(1.0, 1e-6), 100) == 0.0
+
+
+def test_a_shuffled_report_keeps_its_promise():
+    """The certified mu, put back into the theorem, is within epsilon and delta."""
+    promise, people = LocalDP(1.0, 1e-6), 100_000
+    mu = between.shuffled_mu(promise, people)
+    kept = []
+    for level in np.linspace(0.5, 6.0, 200):
+        own = GaussianPrivacy(mu).delta(level)
+        if between.shuffled_epsilon(level, 5e-7, people) <= 1.0:
+            lost = (math.e + 1) * (1 + math.exp(-level) / 2) * people * own
+            kept.append(5e-7 + lost)
+    assert min(kept) <= 1.05e-6
+
+
+def test_a_promise_of_epsilon_is_needed():
+    with pytest.raises(InvalidArgument, match="promise"):
+        between.reports_for(NonPrivate(), 100)
+
+
+def test_regret_between_local_and_joint_is_simulated(capsys):
+    found = between.regrets(
+        LocalDP(8.0, 0.1), rounds=64, schedule=Schedule(32, growth=2.0), runs=2, seed=0
+    )
+    assert found.shape == (2,)
+    between.main(["--runs", "0"])
+    out = capsys.readouterr().out
+    assert out.count("\n") == 8
+    assert "| 1, 1e-06 | 131,072 |" in out
