@@ -280,3 +280,25 @@ def test_a_process_fails_with_one_line_and_code_2(tmp_path):
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("discreet: --epsilon, --delta: expected both")
     assert done.stderr.count("\n") == 1
+
+
+def test_local_privacy_is_simulated_and_forecast(run):
+    levels = ["--epsilon", "8", "--delta", "0.01"]
+    code, out, _ = run(
+        "simulate", "--problem", "synthetic", "--model", "local", *levels, "--rounds", 30,
+        "--runs", 1, "--json",
+    )  # fmt: skip
+    found = json.loads(out)
+    assert (code, found["model"], found["epsilon"], found["encoding"]) == (0, "local", 8, "fourier")
+    shown = {
+        model: json.loads(
+            run(
+                "forecast", "--model", model, "--dimension", 1, *levels, "--rounds", 40,
+                "--functions", 1, "--figure", "f.png", "--json",
+            )[1]
+        )
+        for model in ("joint", "local")
+    }  # fmt: skip
+    joint, local = (shown[model]["outlooks"][0] for model in ("joint", "local"))
+    assert (joint["epsilon"], local["epsilon"]) == (8.0, 8.0)
+    assert local["noise_std"] > joint["noise_std"]

@@ -269,3 +269,20 @@ def test_encodings_of_a_local_epoch_state_the_noise_of_one_report():
 def test_a_local_release_survives_storage():
     release = Release("ab" * 32, GENESIS, 5, np.array([3]), private=False, reports=4)
     assert canonical.decode(Release, canonical.encode(release)).reports == 4
+
+
+@pytest.mark.parametrize("privacy", [LOCAL, JOINT], ids=["local", "joint"])
+def test_local_coin_flips_are_encoded_as_they_are(privacy):
+    """A clipped difference of a coin flip from its mean is not zero on average."""
+    plan = _plan("fourier", privacy)
+    before = Belief.before(plan)
+    m = plan.map.dimension
+    flips = dataclasses.replace(
+        before,
+        precision=5.0 * np.eye(m),
+        information=np.full(m, 0.3),
+        scales=dataclasses.replace(before.scales, at_ends=True, asked=400),
+    )
+    residual = open_epoch(plan, flips, number=1, first=400, previous=GENESIS).encoding.residual
+    assert residual.width == 1.0
+    assert residual.clips == (privacy is JOINT)

@@ -166,9 +166,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     schedule = Schedule(first=512, growth=2.0)  # no epoch is shorter: 512 people hide everyone
     row = reports_for(LocalDP(1.0, 0.1), schedule.first)
+    local = LocalDP(1.0, 0.1)
     models: dict[str, Privacy] = {
-        "local": LocalDP(1.0, 0.1),
-        "shuffled, proven": of_mu(row.shuffled, 0.1),
+        "local": local,
+        "shuffled, proven": of_mu(row.shuffled, 0.1) if row.shuffled > row.local else local,
         "shuffled, at most": of_mu(row.shuffled_at_most, 0.1),
         "aggregated (= joint)": JointDP(1.0, 0.1),
     }

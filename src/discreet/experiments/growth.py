@@ -184,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for each in found:
         _say(
             f"{each.model}: regret {each.mean[-1]:.0f} ± {each.sem[-1]:.0f} after "
-            f"{each.rounds[-1]:,} rounds, growing as T^({each.exponent:.2f} ± {each.error:.2f}) "
+            f"{each.rounds[-1]:,} rounds, growing as T^({each.exponent:.3f} ± {each.error:.3f}) "
             f"over the last {FITTED} octaves ({each.runs} runs)"
         )
 
