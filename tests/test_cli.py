@@ -299,6 +299,6 @@ def test_local_privacy_is_simulated_and_forecast(run):
         )
         for model in ("joint", "local")
     }  # fmt: skip
-    joint, local = (shown[model]["outlooks"][0] for model in ("joint", "local"))
+    joint, local = (shown[model]["rows"][0] for model in ("joint", "local"))
     assert (joint["epsilon"], local["epsilon"]) == (8.0, 8.0)
     assert local["noise_std"] > joint["noise_std"]
