@@ -22,7 +22,7 @@ as telling, by the central limit theorem, as
 
     mu^2 = 2 (e^(mu_0^2) - e^(mu_0^2 / 2)) / n.
 
-It grows so fast in mu_0 that shuffling can never buy more than a factor of about sqrt(ln n).
+It grows so fast in mu_0 that no shuffled report could cost much more than mu_0 = sqrt(ln n).
 """
 
 import argparse
