@@ -2,7 +2,7 @@
 
 Within an epoch the policy is frozen, so its people can act together, and what they answer can be
 encoded and summed in one go. Epochs, encodings, noise and posteriors are those of a study; only
-the order in which dice are thrown differs from `simulate`, by which a round takes 20 times longer.
+the order in which dice are thrown differs from `simulate`, where a round takes five times longer.
 Everything here is seeded and therefore not private.
 """
 
