@@ -173,13 +173,13 @@ def assert_refused_without_a_trace(kind, call, error, words, *, rounds=9):
         play(bandit, rounds)
         trials.append(bandit.ask(**choices(kind, rounds)))
     disturbed, spared = bandits
-    before, records = state(disturbed), len(disturbed._journal.kept)
+    before, records = state(disturbed), len(disturbed._ledger.journal.kept)
     with pytest.raises(error, match=words) as raised:
         call(disturbed, trials[0])
     assert isinstance(raised.value, DiscreetError)
     assert not any("987654" in f"{link}{link!r}" for link in chain(raised.value))
     assert state(disturbed) == before
-    assert len(disturbed._journal.kept) == records
+    assert len(disturbed._ledger.journal.kept) == records
     courses = []
     for bandit, trial in zip(bandits, trials, strict=True):
         late = bandit.ask(**choices(kind, rounds + 1))
@@ -481,7 +481,7 @@ def test_numbers_of_every_kind_are_taken(number, reward):
         each.ask()
         each.tell(*call)
         each.finish()
-    assert state(bandit) == state(plain) == state(Bandit(bandit.plan, bandit._journal))
+    assert state(bandit) == state(plain) == state(Bandit(bandit.plan, bandit._ledger.journal))
 
 
 def test_candidates_changed_after_the_ask_do_not_change_the_trial():
@@ -907,11 +907,11 @@ def test_a_refused_user_does_not_end_an_epoch():
     bandit = Bandit(private_plan("box", expire_after=50), ListJournal())
     for number in range(6):
         bandit.ask(user=str(number))
-    before, records = state(bandit), len(bandit._journal.kept)
+    before, records = state(bandit), len(bandit._ledger.journal.kept)
     for user, error in (("0", Refused), (None, InvalidArgument)):
         with pytest.raises(error):
             bandit.ask(user=user)
-    assert (state(bandit), len(bandit._journal.kept)) == (before, records)
+    assert (state(bandit), len(bandit._ledger.journal.kept)) == (before, records)
     assert not bandit.study.releases
 
 
@@ -919,10 +919,10 @@ def test_an_ask_that_fails_does_not_use_up_a_round():
     bandit = Bandit(private_plan("candidates"), ListJournal())
     with pytest.raises(InvalidArgument, match="candidates"):
         bandit.ask([[1.0]], user=USER)
-    bandit._journal.append = fail
+    bandit._ledger.journal.append = fail
     with pytest.raises(OSError, match="disk full"):
         bandit.ask([[1.0, 20.0]], user=USER)
-    del bandit._journal.append
+    del bandit._ledger.journal.append
     bandit.ask([[1.0, 20.0]], user=USER)
     with pytest.raises(Refused, match="has taken part"):
         bandit.ask([[1.0, 20.0]], user=USER)
@@ -933,11 +933,11 @@ def test_an_ask_that_fails_does_not_use_up_a_round():
 def test_under_privacy_an_ask_without_a_user_is_refused_without_a_trace(user, protect):
     plan = make_plan("box", privacy=JointDP(1.0, 1e-3, protect=protect))
     bandit = Bandit(plan, ListJournal())
-    before, records = state(bandit), len(bandit._journal.kept)
+    before, records = state(bandit), len(bandit._ledger.journal.kept)
     with pytest.raises(InvalidArgument, match="user: expected an id") as refused:
         bandit.ask(user=user)
     assert "u-17" not in str(refused.value)
-    assert (state(bandit), len(bandit._journal.kept)) == (before, records)
+    assert (state(bandit), len(bandit._ledger.journal.kept)) == (before, records)
 
 
 def test_user_ids_are_kept_as_keyed_hashes_that_differ_between_studies(tmp_path):
@@ -947,7 +947,7 @@ def test_user_ids_are_kept_as_keyed_hashes_that_differ_between_studies(tmp_path)
             bandit.tell(bandit.ask(user=USER), 0.5)
             bandit.finish()
             bandit.export(tmp_path / f"{name}.json")
-            records = [canonical.decode(Record, data) for data in bandit._journal.records()]
+            records = [canonical.decode(Record, data) for data in bandit._ledger.journal.records()]
         pseudonyms += [record.user for record in records if isinstance(record, Asked)]
     one, two = pseudonyms
     assert one != two
@@ -967,7 +967,7 @@ def test_without_privacy_no_trace_of_a_user_is_kept(tmp_path):
     with Bandit(make_plan("box"), tmp_path / "study.db") as bandit:
         for _ in range(3):  # and nobody is counted
             bandit.ask(user=USER)
-        records = [canonical.decode(Record, data) for data in bandit._journal.records()]
+        records = [canonical.decode(Record, data) for data in bandit._ledger.journal.records()]
     assert {record.user for record in records if isinstance(record, Asked)} == {None}
 
 

@@ -3,15 +3,18 @@
 A *plan* is the public agreement: domain, kernel, reward range, privacy. A *bandit* asks for
 actions and is told rewards. Each *epoch* is a block of asks under one frozen public policy;
 answers become integers, integers become sums, and one *release* an epoch updates the posterior
-from which the next epoch is made. A *study* is the public record of all that.
+from which the next epoch is made. A *study* is the public record of all that. Where nobody is
+trusted, each person's *client* sends randomised reports, and a *server* adds them.
 """
 
 from discreet.bandit import Bandit, Trial
 from discreet.budget import JointDP, LocalDP, NonPrivate, Simulation
+from discreet.client import Client
 from discreet.domain import Box, Categorical, Continuous, Integer
 from discreet.errors import DiscreetError
 from discreet.kernels import Additive, Learned, Linear, Matern, Part, Polynomial, SquaredExponential
 from discreet.plan import Exploration, Plan, Schedule
+from discreet.server import Server
 from discreet.study import Recommendation, Study
 
 __all__ = [
@@ -19,6 +22,7 @@ __all__ = [
     "Bandit",
     "Box",
     "Categorical",
+    "Client",
     "Continuous",
     "DiscreetError",
     "Exploration",
@@ -34,6 +38,7 @@ __all__ = [
     "Polynomial",
     "Recommendation",
     "Schedule",
+    "Server",
     "Simulation",
     "SquaredExponential",
     "Study",

@@ -4,41 +4,38 @@ A bandit is its journal: each call commits its records first and changes the sta
 same steps that a resumed bandit replays.
 """
 
-import json
 import numbers
 import os
 import threading
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import canonical, checks
+from discreet import checks
 from discreet.budget import NonPrivate, Simulation
+from discreet.crowd import Crowd
+from discreet.decisions import decision_set
 from discreet.epoch import Epoch
 from discreet.errors import (
-    DiscreetError,
     InvalidArgument,
     JournalDamaged,
     JournalFailed,
-    JournalForeign,
-    Malformed,
-    Refused,
     StudyEnded,
     UnknownTrial,
 )
-from discreet.journal import Journal, SQLiteJournal
+from discreet.journal import Journal
+from discreet.ledger import Ledger
+from discreet.messages import Report
 from discreet.plan import Plan
 from discreet.privatizer import Privatizer
 from discreet.release import Release
 from discreet.session import Abandoned, Asked, Told, UserKey
 from discreet.study import SIMULATED, Recommendation, Study, Value
 
-Record = Plan | UserKey | Epoch | Release | Asked | Told | Abandoned
+Record = Plan | UserKey | Epoch | Release | Asked | Told | Report | Abandoned
 
 
 @dataclass(frozen=True)
@@ -80,18 +77,15 @@ class Bandit:
         *,
         simulation: Simulation | None = None,
     ) -> None:
-        self._journal = (
-            SQLiteJournal(journal) if isinstance(journal, (str, os.PathLike)) else journal
-        )
+        self._ledger = Ledger(plan, journal, Record)
         if simulation is not None and not isinstance(simulation, Simulation):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidArgument("simulation", "Simulation(seed), or nothing")
         self._study = Study(plan)
         self._simulated = simulation is not None
         self._lock = threading.RLock()
-        self._broken = False
-        self._privatizer = Privatizer(plan, simulation)
+        self._privatizer = (Crowd if plan.is_local else Privatizer)(plan, simulation)
         try:
-            if not self._resume():
+            if not self._ledger.replay(self._apply):
                 self._begin()
         except BaseException:
             self.close()
@@ -113,7 +107,7 @@ class Bandit:
         index of the ask and what this user brings; never on another user's open round. Under
         privacy, `user` tells people apart; the id is kept as a keyed hash alone.
         """
-        options = self._decision_set(candidates, context)
+        options = decision_set(self.plan, candidates, context)
         with self._lock:
             pseudonym = self._privatizer.admit(user)
             if self._privatizer.session.asked == self._study.open_epoch.end:
@@ -132,7 +126,7 @@ class Bandit:
             value = checks.number("reward", reward, echo=False)
             self._study.check_running()  # a finished study takes no more rewards
             self._check_undrawn()
-            self._commit(Told(asked.number, self.plan.clip(value)))
+            self._commit(self._privatizer.answer(asked.number, value))
 
     def abandon(self, trial: Trial | int) -> None:
         """Close a trial that will not be answered; it contributes nothing.
@@ -149,12 +143,12 @@ class Bandit:
         A study that is finished already stays as it is.
         """
         with self._lock:
-            self._check_whole()
+            self._ledger.check_whole()
             if not self._study.is_running:
                 return
             release = self._privatizer.release()
             study = self._study.released(release)
-            with self._committed(release):
+            with self._ledger.committed(release):
                 self._study = study
 
     # -- for whoever runs the study
@@ -198,8 +192,7 @@ class Bandit:
 
     def close(self) -> None:
         """Let go of the journal; the study can be resumed from it."""
-        if self._journal is not None:
-            self._journal.close()
+        self._ledger.close()
 
     def __enter__(self) -> "Bandit":
         return self
@@ -212,37 +205,12 @@ class Bandit:
     ) -> None:
         self.close()
 
-    # -- choosing
-
-    def _decision_set(
-        self, candidates: object, context: Mapping[str, object] | None
-    ) -> NDArray[np.float64] | None:
-        domain, kind = self.plan.domain, self.plan.decisions
-        given = {"candidates": candidates is not None, "context": context is not None}
-        if given != {"candidates": kind == "candidates", "context": kind == "context"}:
-            wanted = {
-                "box": "ask() over the whole box",
-                "context": "ask(context={...}) with the context coordinates",
-                "candidates": "ask(candidates)",
-            }
-            raise Refused(
-                f"this plan declares decisions={kind!r}: call {wanted[kind or 'box']}, "
-                "or declare another kind in the plan"
-            )
-        if kind == "candidates":
-            return domain.encode(cast(Any, candidates))
-        return None if context is None else domain.encode_context(context)
+    # -- rounds
 
     def _choose(
         self, index: int, options: NDArray[np.float64] | None
     ) -> tuple[NDArray[np.float64], int | None]:
-        policy, features = self._study.open_epoch.policy, self.plan.map
-        if options is None:
-            return policy.from_menu(index), None
-        if self.plan.decisions == "context":
-            return policy.search(features, index, self.plan.domain, options), None
-        chosen = policy.choose(features, index, options)
-        return options[chosen], chosen
+        return self._privatizer.choose(self._study.open_epoch.first + index, options)
 
     def _open_round(self, trial: Trial | int) -> Asked:
         number: object = trial.number if isinstance(trial, Trial) else trial
@@ -264,54 +232,27 @@ class Bandit:
             )
 
     def _turn_over(self) -> None:
-        self._check_whole()
+        self._ledger.check_whole()
         if self.asked == self.plan.horizon:
             raise StudyEnded("the horizon is reached: tell what is open, then call finish()")
         release = self._privatizer.release()
         study = self._study.released(release)
         epoch = study.next_epoch()
-        with self._committed(release, epoch):
+        with self._ledger.committed(release, epoch):
             self._study = study.opened(epoch)
             self._privatizer.open(epoch)
 
     def _commit(self, record: Record) -> None:
-        self._check_whole()
-        with self._committed(record):
+        with self._ledger.committed(record):
             self._apply(record)
 
-    @contextmanager
-    def _committed(self, *records: Record) -> Generator[None]:
-        """Append the records, then apply them in the body.
-
-        An append that fails has written nothing. Whatever interrupts the two otherwise leaves a
-        bandit that no longer knows what its journal holds, and must be opened again.
-        """
-        try:
-            self._append(*records)
-        except Exception:
-            raise
-        except BaseException:
-            self._broken = True
-            raise
-        self._broken = True
-        yield
-        self._broken = False
-
-    def _check_whole(self) -> None:
-        if self._broken:
-            raise Refused("this bandit was interrupted while it wrote: open its journal again")
-
-    def _append(self, *records: Record) -> None:
-        if self._journal is not None:
-            self._journal.append(*(canonical.encode(record) for record in records))
-
     def _apply(self, record: Record) -> None:
-        if isinstance(record, Asked | Told):
+        if isinstance(record, Asked | Told | Report):
             self._study.check_running()  # a round needs one
         match record:
             case Asked():
                 self._privatizer.ask(record)
-            case Told():
+            case Told() | Report():
                 self._privatizer.tell(record)
             case Abandoned():
                 self._privatizer.abandon(record)
@@ -327,38 +268,6 @@ class Bandit:
 
     def _begin(self) -> None:
         key, epoch = self._privatizer.new_key(), self._study.next_epoch()
-        self._append(self.plan, key, epoch)
+        self._ledger.append(self.plan, key, epoch)
         self._apply(key)
         self._apply(epoch)
-
-    def _resume(self) -> bool:
-        if self._journal is None:
-            return False
-        records = self._journal.records()
-        first = next(records, None)
-        if first is None:
-            return False
-        try:
-            stored = canonical.decode(Plan, first)
-        except Malformed as error:
-            raise JournalForeign(f"the journal does not begin with a plan: {error}") from error
-        if stored.digest != self.plan.digest:
-            raise JournalForeign(
-                f"the journal belongs to another plan: {difference(stored, self.plan)}"
-            )
-        for data in records:
-            try:
-                self._apply(canonical.decode(Record, data))
-            except Refused:
-                raise
-            except DiscreetError as error:
-                raise JournalDamaged(
-                    f"a record does not fit the ones before it: {error}"
-                ) from error
-        return True
-
-
-def difference(stored: Plan, given: Plan) -> str:
-    """Which fields of two plans differ, for an error message."""
-    here, there = (json.loads(canonical.encode(plan)) for plan in (stored, given))
-    return ", ".join(name for name in here if here[name] != there[name])

@@ -1,19 +1,88 @@
-"""The life of a round: asked, then told, abandoned or expired. No I/O.
+"""The life of a round, as one table. No I/O.
 
-                 tell         abandon        enough later asks
-    open   ->    told    or   abandoned  or  expired
-
-Only an open round can change, and only once: a round that is not open was asked and closed, or
-never asked. So nothing is kept of closed rounds, and the state does not grow with their number.
+A round is offered, an action is chosen, its answer is reported; or it is abandoned, or expires.
+`TABLE` holds every step there is, and who sees it: the joint privatizer offers and chooses in one
+go, the server of the local model never sees a choice. What is not in the table is refused, and a
+closed round has no further step: so nothing is counted twice, and what was counted stays so.
+docs/protocol.md draws the table.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from re import fullmatch
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidArgument, TrialClosed, UnknownTrial
+
+Role = Literal["client", "privatizer", "server"]
+State = Literal["offered", "chosen", "reported", "abandoned", "expired"]
+Event = Literal["offer", "choose", "report", "abandon", "expire"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """In this state (None: not a round yet) this event leads to another state."""
+
+    state: State | None
+    event: Event
+    then: State
+    seen_by: tuple[Role, ...]
+
+
+TABLE = (
+    Step(None, "offer", "offered", ("client", "privatizer", "server")),
+    Step("offered", "choose", "chosen", ("client", "privatizer")),
+    Step("chosen", "report", "reported", ("client", "privatizer")),
+    Step("offered", "report", "reported", ("server",)),
+    Step("offered", "abandon", "abandoned", ("client", "privatizer", "server")),
+    Step("chosen", "abandon", "abandoned", ("client", "privatizer")),
+    Step("offered", "expire", "expired", ("client", "privatizer", "server")),
+    Step("chosen", "expire", "expired", ("client", "privatizer")),
+)
+#: The states that some step leads out of.
+OPEN: frozenset[State] = frozenset(step.state for step in TABLE if step.state is not None)
+_NEXT: dict[tuple[Role, State | None, Event], State] = {
+    (role, step.state, step.event): step.then for step in TABLE for role in step.seen_by
+}
+
+
+def advance(role: Role, state: State | None, event: Event, *, trial: object = "") -> State:
+    """The state that an event leads to, as one role sees it; an error where there is no step.
+
+    >>> advance("server", "offered", "report")
+    'reported'
+    >>> advance("server", "reported", "report", trial=7)
+    Traceback (most recent call last):
+    discreet.errors.TrialClosed: trial 7 is reported: it can not be reported now
+    """
+    found = _NEXT.get((role, state, event))
+    if found is None:
+        name = f"trial {trial}".strip()
+        if state is None:
+            raise UnknownTrial(f"{name} was never asked for in this study")
+        raise TrialClosed(f"{name} is {state}: it can not be {_PAST[event]} now")
+    return found
+
+
+_PAST: dict[Event, str] = {
+    "offer": "offered",
+    "choose": "chosen",
+    "report": "reported",
+    "abandon": "abandoned",
+    "expire": "expired",
+}
+
+
+def is_repeat(state: State | None, event: Event) -> bool:
+    """Whether this event is what brought a round into its state: once more changes nothing.
+
+    >>> is_repeat("reported", "report"), is_repeat("expired", "report")
+    (True, False)
+    """
+    return any((step.then, step.event) == (state, event) for step in TABLE)
 
 
 @dataclass(frozen=True)
@@ -53,7 +122,10 @@ class Abandoned:
 
 
 class Session:
-    """Which rounds are open.
+    """Which rounds are open, where actions are chosen: of a privatizer, or of clients.
+
+    A round that is not open was asked and closed, or never asked: nothing is kept of closed
+    rounds, and the state does not grow with their number.
 
     >>> session = Session(expire_after=2)
     >>> for number in range(4):
@@ -67,9 +139,11 @@ class Session:
     discreet.errors.TrialClosed: trial 2 was already told or abandoned
     """
 
-    def __init__(self, expire_after: int) -> None:
+    def __init__(self, expire_after: int, role: Role = "privatizer") -> None:
+        self._role: Role = role
         self._expire_after = expire_after
-        self._open: dict[int, Asked] = {}
+        self._open: dict[int, tuple[State, Asked]] = {}
+        self._expired = 0  # rounds below this have expired, if they were still open
         self.asked = 0
 
     @property
@@ -78,27 +152,51 @@ class Session:
         return tuple(self._open)
 
     def ask(self, event: Asked) -> None:
-        """Open the next round, and expire the one whose time is over."""
+        """Offer the next round and choose its action; expire the one whose time is over."""
         if event.number != self.asked:
             raise UnknownTrial(f"the next trial is {self.asked}, not {event.number}")
-        self._open[event.number] = event
+        offered = advance(self._role, None, "offer")
+        self._open[event.number] = advance(self._role, offered, "choose"), event
         self.asked += 1
-        self._open.pop(event.number - self._expire_after, None)
+        self.expire([event.number - self._expire_after])
 
     def find(self, number: int) -> Asked:
         """The open round of this number; an error says why there is none."""
         if number in self._open:
-            return self._open[number]
+            return self._open[number][1]
         if not 0 <= number < self.asked:
             raise UnknownTrial(f"trial {number} was never asked for in this study")
         if number < self.asked - self._expire_after:
             raise TrialClosed(
                 f"trial {number} is closed: trials expire after {self._expire_after} further asks"
             )
+        if number < self._expired:
+            raise TrialClosed(
+                f"trial {number} is closed: its epoch is over, and a report is for its epoch alone"
+            )
         raise TrialClosed(f"trial {number} was already told or abandoned")
 
-    def close(self, number: int) -> Asked:
+    def close(self, number: int, event: Event = "report") -> Asked:
         """Close an open round: it was told or abandoned."""
-        event = self.find(number)
-        del self._open[number]
-        return event
+        asked = self.find(number)
+        self._step(number, event)
+        return asked
+
+    def expire(self, numbers: Iterable[int]) -> None:
+        """Close those of these rounds that are still open."""
+        for number in numbers:
+            if number in self._open:
+                self._step(number, "expire")
+
+    def expire_before(self, first: int) -> None:
+        """Close every open round below this number: its epoch is over."""
+        self.expire([number for number in self._open if number < first])
+        self._expired = first
+
+    def _step(self, number: int, event: Event) -> None:
+        state, asked = self._open[number]
+        then = advance(self._role, state, event, trial=number)
+        if then in OPEN:
+            self._open[number] = then, asked
+        else:
+            del self._open[number]

@@ -1,0 +1,149 @@
+"""What client and server say to each other: frozen wire types, read strictly.
+
+    client                                     server
+      Request(id, known)         ->
+                                 <-   Offer(id, ask, epoch, releases)
+      Report(id, epoch, integers) ->            or Decline(id)
+                                 <-   Receipt(id, outcome)
+
+A round's `id` is drawn by the client, 128 bits that no one else knows before they are sent: it
+makes each message safe to repeat, and no one can report in another's place. Messages are the
+canonical JSON of `canonical`, so a message has one form and a form has one message. Nothing a
+client sends holds its decision set, its action or its answer, but for the randomised integers.
+"""
+
+from dataclasses import dataclass
+from re import fullmatch
+from typing import Any, Literal, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import canonical, checks
+from discreet.epoch import Epoch
+from discreet.errors import InvalidArgument, Malformed
+from discreet.release import Release
+
+T = TypeVar("T")
+#: No message is longer: reading takes memory in proportion.
+MOST_BYTES = 1 << 28
+#: No report has more integers: 2048 features in a dense triangle need 2.1 million.
+MOST_INTEGERS = 1 << 23
+Outcome = Literal["counted", "declined"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A client wants to take part in one round, and has verified this many releases.
+
+    >>> write(Request("ab" * 16, known=0))
+    b'{"id":"abababababababababababababababab","known":0,"type":"Request"}'
+    """
+
+    id: str
+    known: int = 0
+
+    def __post_init__(self) -> None:
+        _check_id(self.id)
+        checks.whole("known", self.known)
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """Ask number `ask`, in the open epoch; the releases are those the client does not know."""
+
+    id: str
+    ask: int
+    epoch: Epoch
+    releases: tuple[Release, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_id(self.id)
+        epoch = self.epoch
+        checks.whole("epoch.number", epoch.number)
+        checks.whole("epoch.first", epoch.first)
+        checks.count("epoch.length", epoch.length)
+        _check_digest("epoch.plan", epoch.plan)
+        _check_digest("epoch.previous", epoch.previous)
+        if not epoch.first <= checks.whole("ask", self.ask) < epoch.end:
+            raise InvalidArgument("ask", "an ask of the epoch it is offered in", self.ask)
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """One randomised round, under the encoding of the epoch with this digest.
+
+    >>> Report("ab" * 16, "cd" * 32, np.array([3, -4])).integers.tolist()
+    [3, -4]
+    """
+
+    id: str
+    epoch: str
+    integers: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        _check_id(self.id)
+        _check_digest("epoch", self.epoch)
+        array = isinstance(self.integers, np.ndarray)  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not array or self.integers.ndim != 1 or self.integers.dtype != np.int64:
+            raise InvalidArgument("integers", "a vector of 64-bit integers")
+        if not 1 <= self.integers.size <= MOST_INTEGERS:
+            raise InvalidArgument("integers", f"between 1 and {MOST_INTEGERS} of them")
+        integers = self.integers.copy()
+        integers.setflags(write=False)
+        object.__setattr__(self, "integers", integers)
+
+
+@dataclass(frozen=True)
+class Decline:
+    """A client will not answer the round of this id."""
+
+    id: str
+
+    def __post_init__(self) -> None:
+        _check_id(self.id)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The round of this id is closed: its report counted, or it was declined."""
+
+    id: str
+    outcome: Outcome
+
+    def __post_init__(self) -> None:
+        _check_id(self.id)
+        if self.outcome not in get_args(Outcome):
+            raise InvalidArgument("outcome", "'counted' or 'declined'")
+
+
+Message = Request | Offer | Report | Decline | Receipt
+
+
+def write(message: Message) -> bytes:
+    """The bytes of a message: always the same for the same message."""
+    return canonical.encode(message)
+
+
+def read(kind: type[T], data: object) -> T:
+    """The message of this kind, or `Malformed`; nothing else is ever raised.
+
+    >>> read(Decline, b'{"id":"abababababababababababababababab","type":"Decline"}')
+    Decline(id='abababababababababababababababab')
+    >>> read(Decline, b'{"id":"someone","type":"Decline"}')
+    Traceback (most recent call last):
+    discreet.errors.Malformed: $: expected a valid Decline (id: expected 32 hexadecimal digits)
+    """
+    if not isinstance(data, bytes) or len(data) > MOST_BYTES:
+        raise Malformed(f"a message: expected at most {MOST_BYTES} bytes")
+    return canonical.decode(kind, data)
+
+
+def _check_id(value: Any) -> None:
+    if not isinstance(value, str) or not fullmatch("[0-9a-f]{32}", value):
+        raise InvalidArgument("id", "32 hexadecimal digits")
+
+
+def _check_digest(name: str, value: Any) -> None:
+    if not isinstance(value, str) or not fullmatch("[0-9a-f]{64}", value):
+        raise InvalidArgument(name, "a digest of 64 hexadecimal digits")
