@@ -114,7 +114,7 @@ def _check_policy(plan: Plan, epoch: Epoch) -> None:
 
 
 def _is_inside(plan: Plan, points: Floats) -> bool:
-    """Whether these are actions of the domain: features are bounded, and so private, there alone."""
+    """Whether these are actions of the domain: features are bounded, so private, only there."""
     moved = np.abs(plan.domain.snap(points) - points)
     return bool((moved <= 1e-12).all() and plan.domain.admits(points).all())
 

@@ -1,0 +1,306 @@
+"""Messages have one form, and what is not a message is refused by our own error."""
+
+import json
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet import Box, LocalDP, Plan, Schedule, SquaredExponential
+from discreet.errors import InvalidArgument, Malformed
+from discreet.messages import (
+    MOST_BYTES,
+    Decline,
+    Message,
+    Offer,
+    Receipt,
+    Report,
+    Request,
+    read,
+    write,
+)
+from discreet.release import Release
+
+WIRE = Path(__file__).parent / "wire"
+KINDS = {kind.__name__: kind for kind in (Plan, Request, Offer, Report, Decline, Receipt)}
+GOLDEN = sorted(WIRE.glob("*.json"))
+ID, DIGEST = "0123456789abcdef" * 2, "ab" * 32
+
+
+def kind_of(path):
+    return KINDS[json.loads(path.read_bytes())["type"]]
+
+
+def outcome(kind, data):
+    """The message, or None where the bytes are refused; any other error is not caught."""
+    try:
+        return read(kind, data)
+    except Malformed:
+        return None
+
+
+# -- golden files
+
+
+def test_there_is_a_golden_file_for_every_kind_of_message():
+    assert {kind_of(path) for path in GOLDEN} == set(KINDS.values())
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_a_golden_message_round_trips_byte_for_byte(path):
+    data = path.read_bytes()
+    message = read(kind_of(path), data)
+    assert write(message) == data
+    for name, kind in KINDS.items():
+        if kind is not type(message):
+            with pytest.raises(Malformed):
+                read(kind, data)
+        assert (name == type(message).__name__) == (kind is type(message))
+
+
+def test_the_golden_round_is_one_that_fits_together():
+    of = {kind_of(path).__name__: read(kind_of(path), path.read_bytes()) for path in GOLDEN}
+    plan, offer, report = of["Plan"], of["Offer"], of["Report"]
+    assert offer.epoch.plan == plan.digest
+    assert report.epoch == offer.epoch.digest
+    assert report.integers.size == offer.epoch.encoding.size(plan.map)
+    assert of["Request"].id == offer.id == report.id == of["Receipt"].id == of["Decline"].id
+
+
+# -- closed schemas, finite numbers, exact sizes
+
+REPORT = Report(ID, DIGEST, np.array([1, -2, 3]))
+BAD = {
+    "white space": write(REPORT).replace(b":", b": ", 1),
+    "another key": write(REPORT)[:-1] + b',"z":1}',
+    "a missing key": write(REPORT).replace(b'"epoch":"' + DIGEST.encode() + b'",', b""),
+    "a repeated key": write(REPORT).replace(b'"id":', b'"id":"' + ID.encode() + b'","id":'),
+    "keys out of order": b'{"known":0,"id":"' + ID.encode() + b'","type":"Request"}',
+    "capital digits": write(REPORT).replace(b"abab", b"ABAB", 1),
+    "a short id": write(REPORT).replace(ID.encode(), ID.encode()[:-1]),
+    "a long id": write(REPORT).replace(ID.encode(), ID.encode() + b"0"),
+    "an id with a newline": write(REPORT).replace(ID.encode(), ID.encode()[:-1] + b"\\n"),
+    "floats": write(REPORT).replace(b"int64", b"float64"),
+    "a matrix": write(REPORT).replace(b"[3]", b"[3,1]"),
+    "another size": write(REPORT).replace(b"[3]", b"[4]"),
+    "a negative size": write(REPORT).replace(b"[3]", b"[-1]"),
+    "an endless size": write(REPORT).replace(b"[3]", b"[" + b"9" * 5000 + b"]"),
+    "not base64": write(REPORT).replace(b'"data":"', b'"data":"*'),
+    "no integers": write(REPORT).replace(b"[3]", b"[0]"),
+    "another type": write(REPORT).replace(b'"Report"', b'"Decline"'),
+    "no bytes": b"",
+    "not UTF-8": b"\xff" + write(REPORT),
+    "a list": b"[]",
+    "deep": b"[" * 100_000,
+    "NaN": b'{"id":"' + ID.encode() + b'","known":NaN,"type":"Request"}',
+    "a float for a number": b'{"id":"' + ID.encode() + b'","known":1.0,"type":"Request"}',
+    "a negative number": b'{"id":"' + ID.encode() + b'","known":-1,"type":"Request"}',
+    "true for a number": b'{"id":"' + ID.encode() + b'","known":true,"type":"Request"}',
+    "an unknown outcome": b'{"id":"' + ID.encode() + b'","outcome":"lost","type":"Receipt"}',
+}
+
+
+@pytest.mark.parametrize("data", BAD.values(), ids=BAD)
+def test_what_is_not_exactly_a_message_is_refused(data):
+    for kind in KINDS.values():
+        with pytest.raises(Malformed):
+            read(kind, data)
+
+
+@pytest.mark.parametrize("data", [None, 3, "{}", bytearray(b"{}"), [b"{}"]], ids=repr)
+def test_only_bytes_are_read(data):
+    with pytest.raises(Malformed, match="a message: expected at most"):
+        read(Request, data)
+
+
+def test_a_message_beyond_the_limit_is_refused_unread():
+    class Huge(bytes):
+        def __len__(self):
+            return MOST_BYTES + 1
+
+        def decode(self, *_):
+            raise AssertionError("read")
+
+    with pytest.raises(Malformed, match=f"at most {MOST_BYTES} bytes"):
+        read(Request, Huge())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Request("x"),
+        lambda: Request(ID, known=-1),
+        lambda: Report(ID, "x", np.array([1])),
+        lambda: Report(ID, DIGEST, np.array([1.0])),
+        lambda: Report(ID, DIGEST, np.array([[1]])),
+        lambda: Report(ID, DIGEST, np.array([], dtype=np.int64)),
+        lambda: Report(ID, DIGEST, [1]),
+        lambda: Decline(None),
+        lambda: Receipt(ID, "refused"),
+    ],
+)
+def test_a_message_that_could_not_be_read_can_not_be_made(make):
+    with pytest.raises(InvalidArgument):
+        make()
+
+
+def test_a_report_does_not_change_with_the_array_it_was_made_from():
+    integers = np.array([1, 2])
+    report = Report(ID, DIGEST, integers)
+    integers[0] = 9
+    assert report.integers.tolist() == [1, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        report.integers[0] = 9
+
+
+def test_errors_do_not_quote_what_was_sent():
+    secret = "deadbeef" * 3
+    data = b'{"id":"' + secret.encode() + b'","known":0,"type":"Request"}'
+    with pytest.raises(Malformed) as refused:
+        read(Request, data)
+    assert secret not in str(refused.value)
+
+
+# -- generated inputs
+
+IDS = st.text("0123456789abcdef", min_size=32, max_size=32)
+DIGESTS = st.text("0123456789abcdef", min_size=64, max_size=64)
+INTEGERS = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5)
+ARRAYS = INTEGERS.map(lambda values: np.array(values, dtype=np.int64))
+MESSAGES = st.one_of(
+    st.builds(Request, IDS, st.integers(0, 2**70)),
+    st.builds(Report, IDS, DIGESTS, ARRAYS),
+    st.builds(Decline, IDS),
+    st.builds(Receipt, IDS, st.sampled_from(["counted", "declined"])),
+)
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | IDS | DIGESTS
+TREES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=8,
+)
+FIELDS = st.sampled_from(["id", "known", "epoch", "integers", "outcome", "ask", "releases"])
+LOOKALIKES = st.builds(
+    lambda kind, fields: {"type": kind, **fields},
+    st.sampled_from([*KINDS, "Epoch", "Release", ""]),
+    st.dictionaries(FIELDS, TREES, max_size=4),
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(MESSAGES)
+def test_every_message_comes_back_as_itself_and_as_nothing_else(message):
+    data = write(message)
+    assert write(read(type(message), data)) == data
+    others = [kind for kind in KINDS.values() if kind is not type(message)]
+    assert [outcome(kind, data) for kind in others] == [None] * len(others)
+
+
+@settings(max_examples=200, deadline=None)
+@given(LOOKALIKES | TREES)
+def test_json_that_looks_like_a_message_is_one_or_is_refused(tree):
+    try:
+        data = json.dumps(tree, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return
+    for kind in (Request, Offer, Report, Decline, Receipt):
+        message = outcome(kind, data)
+        assert message is None or write(message) == data
+
+
+def mutated(data, rng, fragments):
+    """Some bytes changed, cut, doubled, or replaced by parts of other messages."""
+    data = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        at = rng.randrange(len(data) + 1)
+        match rng.randrange(6):
+            case 0:
+                data[at : at + 1] = bytes([rng.randrange(256)])
+            case 1:
+                data[at : at + 1] = rng.choice(b'0123456789abcdef{}[],:"-.eE+').to_bytes()
+            case 2:
+                del data[at : at + rng.randrange(1, 20)]
+            case 3:
+                data[at:at] = data[at : at + rng.randrange(1, 20)]
+            case 4:
+                data[at:at] = rng.choice(fragments)
+            case _:
+                fragment = rng.choice(fragments)
+                data[at : at + len(fragment)] = fragment
+    return bytes(data)
+
+
+def fragments_of(samples):
+    """Numbers, words, arrays and objects of the messages themselves, and hostile numbers."""
+    found = {b"NaN", b"1e999", b"-0", b"null", b"true", b"1.0", b"9" * 400, b'"\\ud800"', b"\xff"}
+    for data in samples:
+        found.update(re.findall(rb'"\w{0,70}"|-?\d+(?:\.\d+)?|\{[^{}]*\}|\[[^\[\]]*\]', data))
+    return sorted(found)
+
+
+def test_a_hundred_thousand_mutations_are_refused_or_read_as_exactly_what_they_are():
+    rng = random.Random(6)
+    small = [Request(ID, 3), REPORT, Decline(ID), Receipt(ID, "counted")]
+    offers = [read(Offer, path.read_bytes()) for path in GOLDEN if kind_of(path) is Offer]
+    samples = {write(message): type(message) for message in (*small, *offers)}
+    fragments, accepted = fragments_of(samples), 0
+    drawn = rng.choices([*samples], weights=[24] * len(small) + [4] * len(offers), k=100_000)
+    for sample in drawn:
+        data = mutated(sample, rng, fragments)
+        kinds = {samples[sample], rng.choice((Request, Report, Decline, Receipt))}
+        found = [message for kind in kinds if (message := outcome(kind, data)) is not None]
+        assert len(found) <= 1  # never two readings
+        assert all(write(message) == data for message in found)
+        accepted += len(found)
+    assert accepted > 500  # a changed digit of an id is still an id: the mutations do reach in
+
+
+def test_the_union_of_messages_is_what_the_tests_cover():
+    assert {kind.__name__ for kind in Message.__args__} == KINDS.keys() - {"Plan"}
+
+
+def golden():
+    """The messages of the golden files: run this file to write them anew, on purpose."""
+    from discreet.study import Study
+
+    plan = Plan(
+        domain=Box({"dose": (0, 10)}),
+        privacy=LocalDP(2.0, 1e-3),
+        kernel=SquaredExponential(0.5),
+        schedule=Schedule(first=4, growth=1.5),
+        horizon=40,
+        name="golden",
+    )
+    study = Study(plan)
+    study = study.opened(study.next_epoch())
+    size = study.open_epoch.encoding.size(plan.map)
+    release = Release(
+        epoch=study.open_epoch.digest,
+        previous=study.open_epoch.previous,
+        asks=4,
+        integers=np.arange(size) * 1000,
+        private=True,
+        reports=3,
+    )
+    study = study.released(release)
+    epoch = study.next_epoch()
+    integers = np.arange(epoch.encoding.size(plan.map)) * 123_457 - 2**20
+    messages = {
+        "plan": plan,
+        "request": Request(ID, known=0),
+        "offer": Offer(ID, 4, epoch, (release,)),
+        "report": Report(ID, epoch.digest, integers),
+        "decline": Decline(ID),
+        "receipt": Receipt(ID, "counted"),
+    }
+    WIRE.mkdir(exist_ok=True)
+    for name, message in messages.items():
+        (WIRE / f"{name}.json").write_bytes(write(message))
+
+
+if __name__ == "__main__":
+    golden()
