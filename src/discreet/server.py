@@ -153,6 +153,8 @@ class Server:
                 self._apply(record)
 
     def _apply(self, record: Record) -> None:
+        if isinstance(record, Offered | Report | Decline):
+            self._study.check_running()  # a round needs one
         match record:
             case Serving():
                 if record.simulated != self._simulated:

@@ -58,10 +58,10 @@ class Limits:
     def of(cls, plan: Plan, epoch: Epoch) -> "Limits":
         """The limits that the module's docstring derives."""
         encoding = epoch.encoding
-        stds, bound = encoding.stds(plan.map), encoding.bound(plan.map)
-        if not (np.isfinite(stds).all() and (stds > 0.0).all() and math.isfinite(bound)):
+        stds = encoding.stds(plan.map)
+        if not (encoding.is_noisy and np.isfinite(stds).all() and (stds > 0.0).all()):
             raise InvalidArgument("epoch", "noise on every integer: a report is private by itself")
-        size = stds.size
+        size, bound = stds.size, encoding.bound(plan.map)
         tail = -float(ndtri(REFUSED / 4.0 / size))
         radius = math.sqrt(2.0 * float(gammainccinv(size / 2.0, REFUSED / 2.0)))
         each = np.minimum(float(encoding.largest), bound * stds) + WIDER * tail * stds + 1.0
