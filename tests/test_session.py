@@ -3,12 +3,13 @@
 import itertools
 import pickle
 import sys
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from discreet.errors import TrialClosed, UnknownTrial
-from discreet.session import Asked, Session
+from discreet.session import OPEN, TABLE, Asked, Event, Role, Session, State, advance, is_repeat
 
 ASK = "ask"
 POINT = np.array([0.5])
@@ -114,3 +115,62 @@ def test_the_state_does_not_grow_with_closed_rounds(answered):
             sizes.append((len(pickle.dumps(session)), sys.getsizeof(session._open)))
     assert sizes[0] == sizes[1]
     assert len(session.open_rounds) == (0 if answered else 7)
+
+
+# -- the table itself
+
+ROLES, STATES, EVENTS = get_args(Role), get_args(State), get_args(Event)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_what_is_not_in_the_table_is_refused(role):
+    allowed = {(s.state, s.event): s.then for s in TABLE if role in s.seen_by}
+    assert len(allowed) == sum(role in step.seen_by for step in TABLE)  # no event has two ends
+    for state, event in itertools.product((None, *STATES), EVENTS):
+        if (state, event) in allowed:
+            assert advance(role, state, event) == allowed[state, event]
+        else:
+            with pytest.raises(UnknownTrial if state is None else TrialClosed):
+                advance(role, state, event)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_sequence_of_events_reports_a_round_twice_or_reopens_it(role):
+    """All 5^6 sequences of events; what is refused changes nothing."""
+    ends = set()
+    for sequence in itertools.product(EVENTS, repeat=6):
+        state, closed, reports = None, None, 0
+        for event in sequence:
+            try:
+                state = advance(role, state, event)
+            except (TrialClosed, UnknownTrial):
+                continue
+            reports += event == "report"
+            assert closed is None
+            closed = None if state in OPEN else state
+        assert reports == (state == "reported")
+        ends.add(state)
+    wanted = {None, *STATES} - ({"chosen"} if role == "server" else set())
+    assert ends == wanted
+
+
+def test_repeating_what_brought_a_round_to_its_end_is_no_error_but_no_step_either():
+    for state, event in (("reported", "report"), ("abandoned", "abandon"), ("expired", "expire")):
+        assert is_repeat(state, event)
+        assert not any(is_repeat(state, other) for other in EVENTS if other != event)
+        for role in ROLES:
+            with pytest.raises(TrialClosed):
+                advance(role, state, event)
+
+
+def test_an_epoch_that_closes_expires_its_rounds_and_says_so():
+    session = Session(expire_after=10, role="client")
+    for number in range(3):
+        session.ask(Asked(number, POINT))
+    session.close(1)
+    session.expire_before(3)
+    assert session.open_rounds == ()
+    with pytest.raises(TrialClosed, match="trial 0 is closed: its epoch is over"):
+        session.close(0)
+    session.ask(Asked(3, POINT))
+    assert session.open_rounds == (3,)
