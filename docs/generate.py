@@ -1,4 +1,4 @@
-"""Write the generated pages: docs/cli.md, the reference of every command."""
+"""Write what is generated: docs/cli.md, and the table of a round in docs/protocol.md."""
 
 import io
 from contextlib import redirect_stdout
@@ -7,8 +7,12 @@ from pathlib import Path
 import typer.main
 
 from discreet.cli import app
+from discreet.session import TABLE
 
 PAGE = Path(__file__).parent / "cli.md"
+PROTOCOL = Path(__file__).parent / "protocol.md"
+BEGIN = "<!-- written by make docs: the table of discreet.session -->"
+END = "<!-- end -->"
 
 
 def reference() -> str:
@@ -29,6 +33,27 @@ def reference() -> str:
     return "\n".join(pages)
 
 
+def rounds() -> str:
+    """The life of a round, as a diagram and as a table."""
+    arrows = [f"    {step.state or '[*]'} --> {step.then}: {step.event}" for step in TABLE]
+    ends = {step.then for step in TABLE} - {step.state for step in TABLE}
+    arrows += [f"    {state} --> [*]" for state in sorted(ends)]
+    rows = [
+        f"| {step.state or ''} | {step.event} | {step.then} | {', '.join(step.seen_by)} |"
+        for step in TABLE
+    ]
+    head = ["| state | event | then | seen by |", "|---|---|---|---|"]
+    return "\n".join(["```mermaid", "stateDiagram-v2", *arrows, "```", "", *head, *rows])
+
+
+def protocol(page: str) -> str:
+    """The page with the table as it is now."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{rounds()}\n{END}{after}"
+
+
 if __name__ == "__main__":
     PAGE.write_text(reference(), encoding="utf-8")
-    print(f"wrote {PAGE}")
+    PROTOCOL.write_text(protocol(PROTOCOL.read_text(encoding="utf-8")), encoding="utf-8")
+    print(f"wrote {PAGE} and {PROTOCOL}")

@@ -25,6 +25,7 @@ from discreet.errors import (
     JournalDamaged,
     JournalFailed,
     JournalForeign,
+    Malformed,
     Refused,
     TrialClosed,
     UnknownTrial,
@@ -261,7 +262,7 @@ def test_neither_reward_nor_decision_set_is_in_what_is_sent_or_kept():
     kept = b"".join(journal.kept[1:])
     assert b"617.40625" not in kept
     assert b"7.625" not in kept
-    assert set(vars(client.outbox)) == {"id", "epoch", "integers"}
+    assert set(vars(client.outbox)) == {"id", "epoch", "integers", "seal"}
 
 
 # -- its own cap
@@ -373,6 +374,19 @@ def test_a_tampered_epoch_is_refused_and_nothing_is_sent(name):
             client.report(0.5)
         refused += 1
     assert refused >= 20
+
+
+def test_a_tampered_plan_is_refused_by_whoever_has_the_true_one():
+    data = write(PLAN)
+    weaker = read(Plan, data.replace(b'"epsilon":4.0', b'"epsilon":8.0'))
+    assert weaker.mu > PLAN.mu
+    for mine, theirs in ((PLAN, weaker), (weaker, PLAN)):
+        client = Client(mine)
+        with pytest.raises(Refused, match="belongs to another plan"):
+            client.choose(Server(theirs).offer(client.request()))
+    for changed in (data[:-1], data.replace(b'"study"', b'"Study" '), data.replace(b"4.0", b"4")):
+        with pytest.raises(Malformed):
+            read(Plan, changed)
 
 
 def test_an_epoch_of_another_encoding_is_refused():

@@ -25,6 +25,14 @@ def test_the_command_line_page_is_current():
     assert page == load(ROOT / "docs/generate.py").reference(), "run make docs"
 
 
+def test_the_table_of_a_round_is_current():
+    page = (ROOT / "docs/protocol.md").read_text(encoding="utf-8")
+    generate = load(ROOT / "docs/generate.py")
+    assert page == generate.protocol(page), "run make docs"
+    assert page.count(generate.BEGIN) == page.count(generate.END) == 1
+    assert "    [*] --> offered: offer\n" in page
+
+
 def test_the_readme_has_an_example():
     assert python_blocks(ROOT / "README.md")
 
@@ -44,7 +52,13 @@ def test_the_forecast_of_the_page_on_epsilon_runs(capsys):
 
 
 def test_links_of_the_pages_lead_somewhere():
-    names = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/choosing-epsilon.md")
+    names = (
+        "README.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "docs/choosing-epsilon.md",
+        "docs/protocol.md",
+    )
     for page in [ROOT / name for name in names]:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert target.startswith("http") or (page.parent / target).exists(), (page, target)

@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -155,6 +156,17 @@ def test_a_report_does_not_change_with_the_array_it_was_made_from():
     assert report.integers.tolist() == [1, 2]
     with pytest.raises(ValueError, match="read-only"):
         report.integers[0] = 9
+
+
+def test_a_report_whose_seal_does_not_fit_can_not_be_made_or_read():
+    for parts in ({"id": ID[::-1]}, {"epoch": "cd" * 32}, {"integers": np.array([1, -2, 4])}):
+        with pytest.raises(InvalidArgument, match="something in it was changed"):
+            replace(REPORT, **parts)
+        assert replace(REPORT, **parts, seal="").seal != REPORT.seal
+    with pytest.raises(Malformed, match="something in it was changed"):
+        read(Report, write(REPORT).replace(ID.encode(), ID[::-1].encode()))
+    with pytest.raises(Malformed, match="canonical form"):
+        read(Report, write(REPORT).replace(REPORT.seal.encode(), b""))
 
 
 def test_errors_do_not_quote_what_was_sent():

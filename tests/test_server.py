@@ -16,6 +16,7 @@ from discreet.errors import (
     JournalDamaged,
     JournalFailed,
     JournalForeign,
+    Malformed,
     Refused,
     StudyEnded,
     TrialClosed,
@@ -23,7 +24,7 @@ from discreet.errors import (
 )
 from discreet.inference import public_sums
 from discreet.mechanism import report as randomised
-from discreet.messages import Decline, Receipt, Report, Request, write
+from discreet.messages import Decline, Receipt, Report, Request, read, write
 from discreet.posterior import Posterior
 from discreet.randomness import SMOOTHING, OperatingSystem, Seeded
 from discreet.server import compacted
@@ -198,12 +199,37 @@ def test_what_was_never_offered_is_refused():
     server.offer(Request(id_of(0)))
     report = report_of(server, 0)
     with pytest.raises(UnknownTrial):
-        server.receive(replace(report, id=id_of(9)))
+        server.receive(Report(id_of(9), report.epoch, report.integers))
     with pytest.raises(UnknownTrial):
         server.decline(Decline(id_of(9)))
     with pytest.raises(InvalidArgument, match="known"):
         server.offer(Request(id_of(1), known=5))
     assert (server.asked, server.reports) == (1, 0)
+
+
+def test_a_tampered_report_is_refused():
+    """Each of its bytes changed in turn: nothing but the report itself is ever counted."""
+    server = Server(PLAN)
+    server.offer(Request(id_of(0)))
+    report = report_of(server, 0)
+    data, refused = write(report), 0
+    for at in range(len(data)):
+        for flip in (1, 2, 32):
+            changed = bytearray(data)
+            changed[at] ^= flip
+            with pytest.raises((Malformed, UnknownTrial, TrialClosed, Refused)):
+                server.receive(read(Report, bytes(changed)))
+            refused += 1
+    assert refused == 3 * len(data)
+    assert server.reports == 0
+    for forged in (
+        Report(report.id, "ab" * 32, report.integers),
+        Report(id_of(1), report.epoch, report.integers),
+        Report(report.id, report.epoch, report.integers * 100),
+    ):
+        with pytest.raises((UnknownTrial, TrialClosed, Refused)):
+            server.receive(forged)
+    assert server.receive(read(Report, data)).outcome == "counted"
 
 
 def test_a_round_ends_once():

@@ -3,7 +3,7 @@
     client                                     server
       Request(id, known)         ->
                                  <-   Offer(id, ask, epoch, releases)
-      Report(id, epoch, integers) ->            or Decline(id)
+      Report(id, epoch, integers, seal) ->      or Decline(id)
                                  <-   Receipt(id, outcome)
 
 A round's `id` is drawn by the client, 128 bits that no one else knows before they are sent: it
@@ -12,6 +12,7 @@ canonical JSON of `canonical`, so a message has one form and a form has one mess
 client sends holds its decision set, its action or its answer, but for the randomised integers.
 """
 
+import hashlib
 from dataclasses import dataclass
 from re import fullmatch
 from typing import Any, Literal, TypeVar, get_args
@@ -73,6 +74,9 @@ class Offer:
 class Report:
     """One randomised round, under the encoding of the epoch with this digest.
 
+    `seal` is a digest of the rest, made here: a report that was changed on the way does not read.
+    It finds accidents, not forgers, who can make another; against those there is TLS.
+
     >>> Report("ab" * 16, "cd" * 32, np.array([3, -4])).integers.tolist()
     [3, -4]
     """
@@ -80,6 +84,7 @@ class Report:
     id: str
     epoch: str
     integers: NDArray[np.int64]
+    seal: str = ""
 
     def __post_init__(self) -> None:
         _check_id(self.id)
@@ -92,6 +97,11 @@ class Report:
         integers = self.integers.copy()
         integers.setflags(write=False)
         object.__setattr__(self, "integers", integers)
+        data = f"{self.id}{self.epoch}".encode() + integers.astype("<i8").tobytes()
+        seal = hashlib.sha256(data).hexdigest()
+        if self.seal not in ("", seal):
+            raise InvalidArgument("seal", "the digest of this report: something in it was changed")
+        object.__setattr__(self, "seal", seal)
 
 
 @dataclass(frozen=True)
