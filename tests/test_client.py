@@ -343,6 +343,9 @@ def tampered(plan, epoch):
     wide = Residual(residual.prediction, residual.width * 1.01)
     yield "a wider range", weakened(epoch, residual=wide)
     yield "an endless range", weakened(epoch, residual=Residual(residual.prediction, 1e300))
+    for large in (1e10, 1e308):
+        signs = large * (-1.0) ** np.arange(plan.map.dimension)
+        yield "a wild prediction", weakened(epoch, residual=Residual(signs, residual.width))
     for bits in (-1, 0, 3, 40, 62, 63, 10**9, 10**30):
         yield f"{bits} bits", weakened(epoch, bits=bits)
     if plan.encoding != "reward":
@@ -405,6 +408,28 @@ def test_a_menu_outside_the_domain_is_refused_for_features_are_bounded_only_insi
     menu[0] = place
     with pytest.raises(Refused, match="policy does not fit"):
         check_epoch(plan, replace(epoch, policy=replace(epoch.policy, menu=menu)))
+
+
+@pytest.mark.parametrize("value", [1e308, -1e308, 1e200])
+def test_a_wild_policy_leads_to_no_action_outside_the_domain(value):
+    plan = PLANS["context"]
+    server, client = Server(plan), Client(plan)
+    offer = server.offer(client.request())
+    policy = offer.epoch.policy
+    wild = replace(
+        policy,
+        tilts=np.full_like(policy.tilts, value),
+        packed_whitening=np.full_like(policy.packed_whitening, value),
+    )
+    with np.errstate(all="ignore"):
+        try:
+            choice = client.choose(
+                replace(offer, epoch=replace(offer.epoch, policy=wild)), context={"age": 61}
+            )
+        except (Refused, InvalidArgument):
+            assert client.state is None
+        else:
+            assert 0.0 <= choice.action["dose"] <= 10.0
 
 
 def test_the_honest_epochs_of_a_study_pass_every_check():

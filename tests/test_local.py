@@ -8,6 +8,8 @@ import pytest
 from discreet import (
     Bandit,
     Box,
+    Categorical,
+    Integer,
     LocalDP,
     Plan,
     Schedule,
@@ -98,6 +100,35 @@ def test_a_local_bandit_asks_tells_and_learns(name):
     context = {"age": 61} if name == "context" else None
     assert 0 <= bandit.best(context=context).action["dose"] <= 10
     assert "Local differential privacy" in bandit.guarantee
+
+
+DOMAINS = {
+    "ball": Box({"x": (-1, 1), "y": (-1, 1)}, shape="ball"),
+    "mixed": Box({"dose": (0, 10), "pills": Integer(1, 4), "arm": Categorical(["a", "b", "c"])}),
+    "feasible": Box({"x": (0, 1), "y": (0, 1)}, feasible="x + y <= 1"),
+    "context": Box({"x": (0, 1), "pills": Integer(1, 4)}, context=["pills"]),
+}
+
+
+@pytest.mark.parametrize("decisions", ["whole", "candidates"])
+@pytest.mark.parametrize("name", DOMAINS)
+def test_every_kind_of_domain_passes_the_clients_checks(name, decisions):
+    domain = DOMAINS[name]
+    kind = {"decisions": "candidates"} if decisions == "candidates" else {}
+    bandit = Bandit(make_plan(domain=domain, kernel=SquaredExponential(4.0), **kind))
+    rng = np.random.default_rng(2)
+    points = domain.spread(rng.random((40, len(domain.names))))
+    actions = [domain.decode(point) for point in points]
+    if name == "ball":
+        actions += [{"x": 0.6, "y": 0.8}, {"x": -1.0, "y": 0.0}]  # its edge
+    for n in range(9):
+        given = {}
+        if decisions == "candidates":
+            given = {"candidates": actions[n::4]}
+        elif name == "context":
+            given = {"context": {"pills": 1 + n % 4}}
+        bandit.tell(bandit.ask(user=str(n), **given), 0.5)
+    assert [release.reports for release in bandit.study.releases] == [4, 2]
 
 
 @pytest.mark.parametrize("name", PLANS)

@@ -57,6 +57,10 @@ class Bandit:
     resumes it exactly; while it is open, a second writer is refused. With a `simulation` noise
     comes from its seed and nothing the bandit makes is private. Threads may share a bandit.
 
+    With a `LocalDP` plan each ask has a client of its own, which randomises the answer when it is
+    told; what comes after its epoch has closed is refused. Actions are in the journal, rewards
+    are not.
+
     >>> import discreet
     >>> plan = discreet.Plan(
     ...     domain=discreet.Box({"dose": (0, 10)}), privacy=discreet.NonPrivate(), horizon=40

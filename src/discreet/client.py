@@ -35,6 +35,9 @@ from discreet.session import OPEN, Event, State, advance, is_repeat
 from discreet.study import Value
 
 Floats = NDArray[np.float64]
+#: Larger coefficients predict nothing within the reward range; sums of the largest floats would be
+#: infinite or no numbers, which no clipping bounds.
+LARGEST_PREDICTION = 1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +93,10 @@ def _check_encoding(plan: Plan, epoch: Epoch) -> None:
         raise Refused("this epoch's reports are not randomised as the plan promises")
     if not 1 <= encoding.bits <= 62 or encoding.largest > 1 << spare_bits(epoch.length):
         raise Refused("this epoch's integers are too wide: they could wrap around")
-    if encoding.residual.prediction.shape != (m,) or not encoding.residual.width <= 1.0:
+    prediction = encoding.residual.prediction
+    if prediction.shape != (m,) or not (np.abs(prediction) <= LARGEST_PREDICTION).all():
+        raise Refused("this epoch's prediction is none of the plan's features")
+    if not encoding.residual.width <= 1.0:
         raise Refused("this epoch clips rewards to a wider range than the plan's")
     stds = encoding.stds(plan.map)
     if not ((stds >= SMALLEST_STD) & (stds <= LARGEST_STD)).all():
@@ -242,7 +248,10 @@ class Client:
             return self.choice
         advance("client", self._state, "offer")
         self._pin.follow(offer)
-        self._commit(offer, Chosen(*decide(self._plan, offer.epoch, offer.ask, options)))
+        point, position = decide(self._plan, offer.epoch, offer.ask, options)
+        if not _is_inside(self._plan, point[None, :]):
+            raise Refused("this epoch's policy leads out of the domain")
+        self._commit(offer, Chosen(point, position))
         return self.choice
 
     def report(self, reward: float) -> Report:
