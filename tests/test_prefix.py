@@ -60,7 +60,7 @@ def test_its_worlds_are_those_of_simulate():
     one, two = (World.draw(SYNTHETIC, seed=1) for _ in range(2))
     uniform = UniformPlayer(one.problem.domain, one.player)
     late = (10,)  # it acts uniformly until its first release
-    silent = PrefixPlayer(plan_of(two), Independent(), 1.0, late, Rule(), two.player)
+    silent = PrefixPlayer(plan_of(two), Independent(), Noise(2.0, 2.0), late, Rule(), two.player)
     assert (one.play(uniform, 10)[0] == two.play(silent, 10)[0]).all()
 
 
@@ -153,18 +153,19 @@ def test_the_noise_of_a_release_is_the_goe_of_the_errata():
     seen = []
 
     class Rigged(Rule):
-        def positive(self, gram, std, prior, releases):
+        def positive(self, gram, std, prior):
             seen.append((gram, std))
             return np.eye(len(gram))
 
-    player = PrefixPlayer(plan, strategy, 0.5, (1,), Rigged(share=0.25), world.player)
+    each = Noise.split(0.5, 1.0, 0.25)
+    player = PrefixPlayer(plan, strategy, each, (1,), Rigged(), world.player)
     player.act(None)
     player.hear(0.0)
     (gram, std), normals = seen[0], strategy.normals[0]
     m = len(gram)
     phi = plan.map(player._point)[0]
     noise = gram - np.outer(phi, phi)
-    assert std == Noise.split(0.5, 1.0, 0.25).gram == 2.5
+    assert std == each.gram == 2.5
     rows, columns = np.triu_indices(m)
     scale = np.where(rows == columns, math.sqrt(2.0), 1.0) * 2.5
     np.testing.assert_allclose(noise[rows, columns], scale * normals[:-m], atol=1e-12)
@@ -179,11 +180,11 @@ def test_a_noisy_gram_is_made_positive(estimator, seed):
     """The shift fails with probability below 0.1 * (a GOE's tail beyond it): never seen."""
     half = np.random.default_rng(seed).standard_normal((40, 40))
     noise = 7.0 * (half + half.T) / math.sqrt(2.0)
-    positive = Rule(estimator).positive(noise, 7.0, 1.0, 1000)
+    positive = Rule(estimator, releases=1000).positive(noise, 7.0, 1.0)
     assert np.linalg.eigvalsh(positive).min() >= 1.0
     exact = np.diag(np.arange(4.0))
     np.testing.assert_allclose(
-        Rule(estimator).positive(exact, 0.0, 1.0, 10), exact + np.eye(4), atol=1e-12
+        Rule(estimator).positive(exact, 0.0, 1.0), exact + np.eye(4), atol=1e-12
     )
 
 
@@ -191,6 +192,8 @@ def test_a_noisy_gram_is_made_positive(estimator, seed):
     "options",
     [
         {"estimator": "guess"},
+        {"confidence": "bold"},
+        {"confidence": "theory", "norm": 0.0},
         {"beta": -1.0},
         {"share": 0.0},
         {"share": 1.5},

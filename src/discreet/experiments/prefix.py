@@ -10,8 +10,9 @@ normal (errata, section 1). Then it plays
 
     argmax of mean(x) + beta std(x),    mean = phi V^-1 u~,    std = rho ||phi||_(V^-1),
 
-where V is S~ made positive, by a shift or by clipping its eigenvalues (errata, section 3). beta
-is a practical constant, not the theorem's width.
+where V is S~ made positive, by a shift or by clipping its eigenvalues (errata, section 3).
+`Rule` has a practical constant for beta. `Proven` has the shift and the width of Theorem 1, so
+that the algorithm runs exactly as proven.
 
 Everything is seeded and floating point: simulation only, **not private**.
 """
@@ -23,12 +24,13 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg import eigh
 
 from discreet import checks
 from discreet.errors import InvalidArgument
 from discreet.noise import State, Strategy
 from discreet.plan import Plan, Schedule
+from discreet.posterior import Posterior
 from discreet.residuals import Noise
 from discreet.search import Score, maximise
 from discreet.simulation import (
@@ -42,9 +44,11 @@ from discreet.simulation import (
     row_of,
     values_of,
 )
+from discreet.theory import Assumptions, Spectrum, calibrated, estimate, log_determinant, width
 
 Floats = NDArray[np.float64]
 Estimator = Literal["shift", "clip"]
+Confidence = Literal["practical", "theory"]
 
 #: One set for every strategy: about the best of a small grid at mu = 0.92 on `synthetic`.
 BETA = 0.3
@@ -72,6 +76,16 @@ def release_times(rounds: int, *, every: int = 1, growth: float | None = None) -
 
 
 @dataclass(frozen=True, eq=False)
+class Prefix:
+    """A release: noisy sums of the first `rounds` rounds, and the std of the gram's noise."""
+
+    gram: Floats
+    cross: Floats
+    rounds: int
+    std: float
+
+
+@dataclass(frozen=True, eq=False)
 class View:
     """What the server makes of a release: the score of an action."""
 
@@ -79,17 +93,15 @@ class View:
     coefficients: Floats
 
     @classmethod
-    def of(cls, plan: Plan, positive: Floats, cross: Floats, beta: float) -> "View":
-        """From V and u~: mean = phi V^-1 u~, and the std of a Gaussian process with V."""
-        lower = cholesky(positive, lower=True)
-        whitening = solve_triangular(lower, np.eye(len(lower)), lower=True)
-        score = Score(plan.map, whitening, beta * math.sqrt(plan.noise_variance))
-        return cls(score, whitening.T @ (whitening @ cross))
+    def of(cls, estimated: Posterior, optimism: float) -> "View":
+        """The mean, plus so many standard deviations."""
+        score = Score(estimated.features, estimated.whitening, optimism)
+        return cls(score, estimated.coefficients)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """How the server plays: constants that it knows before any data.
+    """How the server plays with practical confidence: constants known before any data.
 
     >>> Rule(beta=1.0).estimator
     'shift'
@@ -97,18 +109,29 @@ class Rule:
 
     estimator: Estimator = "shift"
     beta: float = BETA
-    share: float = SHARE
     ridge: float = RIDGE
+    releases: int = 1
 
     def __post_init__(self) -> None:
         if self.estimator not in ("shift", "clip"):
             raise InvalidArgument("estimator", "'shift' or 'clip'", self.estimator)
         checks.number("beta", self.beta, at_least=0.0)
         checks.number("ridge", self.ridge, at_least=0.0)
-        if not 0.0 < checks.number("share", self.share) <= 1.0:
-            raise InvalidArgument("share", "a number in (0, 1]", self.share)
+        checks.count("releases", self.releases)
 
-    def positive(self, gram: Floats, std: float, prior: float, releases: int) -> Floats:
+    def reward(self, plan: Plan, reward: float) -> float:
+        """Clipped, centred and scaled to [-1, 1]."""
+        return plan.centred(reward)
+
+    def view(self, plan: Plan, prefix: Prefix) -> View:
+        """A Gaussian process with V, and a constant number of its standard deviations."""
+        prior = plan.noise_variance / plan.signal_variance
+        positive = self.positive(prefix.gram, prefix.std, prior)
+        return View.of(
+            Posterior(plan.map, positive, prefix.cross), self.beta * math.sqrt(plan.noise_variance)
+        )
+
+    def positive(self, gram: Floats, std: float, prior: float) -> Floats:
         """V: S~ + (prior + 2 Lambda) I, or S~ without negative eigenvalues, plus a ridge.
 
         Lambda = std (2 sqrt(m) + 2 sqrt(ln(4 T / zeta)))  bounds the noise of all T releases.
@@ -116,7 +139,7 @@ class Rule:
         m = len(gram)
         if self.estimator == "shift":
             spectral = std * (
-                2.0 * math.sqrt(m) + 2.0 * math.sqrt(math.log(4 * releases / FAILURE))
+                2.0 * math.sqrt(m) + 2.0 * math.sqrt(math.log(4 * self.releases / FAILURE))
             )
             return _lifted(gram, prior, 2.0 * spectral)
         values, vectors = eigh(gram)
@@ -124,25 +147,77 @@ class Rule:
         return _lifted(kept, prior, self.ridge * std * math.sqrt(m))
 
 
+@dataclass(frozen=True)
+class Proven:
+    """The paper's rule as proven: its shift, and the width of Theorem 1 (`theory`).
+
+    Rewards are divided by the larger end of their range but not centred: f, and not f minus a
+    constant, has a norm of at most B. They must lie in the range, so that clipping moves no mean;
+    then their noise is sub-Gaussian with half the range (Hoeffding).
+    """
+
+    spectrum: Spectrum
+    assumptions: Assumptions
+
+    @classmethod
+    def of(
+        cls, plan: Plan, strategy: Strategy, noise: Noise, releases: int, norm: float
+    ) -> "Proven":
+        """Before any data; `norm` is B, in units of the larger end of the rewards' range."""
+        assumptions = Assumptions(
+            norm=norm,
+            noise=plan.half_width / _end(plan),
+            error=plan.map.error_bound,
+            regularisation=plan.noise_variance / plan.signal_variance,
+            failure=FAILURE,
+        )
+        m, half = plan.map.dimension, FAILURE / 2.0
+        spectrum = Spectrum.joint(strategy, noise, dimension=m, releases=releases, failure=half)
+        return cls(spectrum, assumptions)
+
+    def reward(self, plan: Plan, reward: float) -> float:
+        """Clipped and scaled to at most 1."""
+        return plan.clip(reward) / _end(plan)
+
+    def view(self, plan: Plan, prefix: Prefix) -> View:
+        """mean + W_t ||phi||_(V^-1), Algorithm 1."""
+        regularisation, shift = self.assumptions.regularisation, self.spectrum.shift
+        found = estimate(
+            plan.map, prefix.gram, prefix.cross, regularisation=regularisation, shift=shift
+        )
+        return View.of(found, self.width(prefix, found))
+
+    def width(self, prefix: Prefix, found: Posterior) -> float:
+        """W_t of Theorem 1, from the released matrix."""
+        return width(
+            self.spectrum,
+            self.assumptions,
+            rounds=prefix.rounds,
+            log_determinant=log_determinant(found),
+            side=len(prefix.cross),
+        )
+
+
 class PrefixPlayer:
-    """Algorithm 1 with exact calibration, as a player of simulations. Not private: seeded."""
+    """Algorithm 1, as a player of simulations; `noise` is the std of one normal. Not private."""
+
+    #: The std of the gram's diagonal, in off-diagonal stds: a GOE's.
+    diagonal = math.sqrt(2.0)
 
     def __init__(
         self,
         plan: Plan,
         strategy: Strategy,
-        mu: float,
+        noise: Noise,
         times: tuple[int, ...],
-        rule: Rule,
+        rule: Rule | Proven,
         rng: np.random.Generator,
     ) -> None:
         self._plan, self._strategy, self._times, self._rule = plan, strategy, times, rule
-        self._rng = rng
+        self._rng, self._noise = rng, noise
         m = plan.map.dimension
         self._gram, self._cross = np.zeros((m, m)), np.zeros(m)
-        sensitivity = strategy.sensitivity(len(times))
-        self._noise = Noise.split(checks.number("mu", mu, above=0.0) / sensitivity, 1.0, rule.share)
-        self._stds = self._noise.gram * strategy.stds(len(times))
+        self._stds = noise.gram * strategy.stds(len(times))
         self._state = State.start(strategy, size=m * (m + 3) // 2, horizon=len(times))
         self._heard = 0
         self._view: View | None = None
@@ -169,7 +244,7 @@ class PrefixPlayer:
         """Add the round to the sums; look at them when it is time."""
         phi = self._plan.map(self._point)[0]
         self._gram += np.outer(phi, phi)
-        self._cross += self._plan.centred(reward) * phi
+        self._cross += self._rule.reward(self._plan, reward) * phi
         self._heard += 1
         if self._heard == self._times[self._state.released]:
             self._release()
@@ -178,17 +253,17 @@ class PrefixPlayer:
         m = len(self._cross)
         normals = self._rng.standard_normal((m * (m + 3) // 2,))
         noise, self._state = self._strategy.advance(self._state, normals)
-        released = self._state.released
         upper = np.zeros((m, m))
         upper[np.triu_indices(m)] = self._noise.gram * noise[:-m]
-        goe = upper + upper.T  # doubles the diagonal: std 2, where a GOE has sqrt(2)
-        goe[np.diag_indices(m)] /= math.sqrt(2.0)
-        prior = self._plan.noise_variance / self._plan.signal_variance
-        positive = self._rule.positive(
-            self._gram + goe, self._stds[released - 1], prior, len(self._times)
+        symmetric = upper + upper.T  # doubles the diagonal
+        symmetric[np.diag_indices(m)] *= self.diagonal / 2.0
+        prefix = Prefix(
+            self._gram + symmetric,
+            self._cross + self._noise.cross * noise[-m:],
+            self._heard,
+            float(self._stds[self._state.released - 1]),
         )
-        cross = self._cross + self._noise.cross * noise[-m:]
-        self._view = View.of(self._plan, positive, cross, self._rule.beta)
+        self._view = self._rule.view(self._plan, prefix)
 
 
 def simulate_prefix(
@@ -201,6 +276,8 @@ def simulate_prefix(
     run: int = 0,
     every: int = 1,
     growth: float | None = None,
+    confidence: Confidence = "practical",
+    norm: float = 1.0,
     estimator: Estimator = "shift",
     beta: float = BETA,
     share: float = SHARE,
@@ -209,6 +286,8 @@ def simulate_prefix(
     """Play Algorithm 1 in the world that `simulate` draws for (seed, run). Not private: seeded.
 
     `strategy` correlates `len(release_times(rounds, every=every, growth=growth))` releases.
+    `confidence="theory"` plays it as proven, for functions of at most this `norm` (`Proven`);
+    estimator, beta and ridge are of the practical rule alone.
 
     >>> from discreet.experiments.problems import find_problem
     >>> from discreet.noise import SquareRoot
@@ -221,10 +300,22 @@ def simulate_prefix(
     world = World.draw(make_problem, seed=seed, run=run)
     plan = plan_for(world.problem, Setting(rounds=rounds), world.decisions, f"prefix {seed}.{run}")
     times = release_times(rounds, every=every, growth=growth)
-    rule = Rule(estimator, beta, share, ridge)
-    player = PrefixPlayer(plan, strategy, privacy_mu, times, rule, world.player)
+    if not 0.0 < checks.number("share", share) <= 1.0:
+        raise InvalidArgument("share", "a number in (0, 1]", share)
+    noise = calibrated(strategy, releases=len(times), mu=privacy_mu, share=share)
+    rule: Rule | Proven = Rule(estimator, beta, ridge, len(times))
+    if confidence == "theory":
+        rule = Proven.of(plan, strategy, noise, len(times), norm)
+    elif confidence != "practical":
+        raise InvalidArgument("confidence", "'practical' or 'theory'", confidence)
+    player = PrefixPlayer(plan, strategy, noise, times, rule, world.player)
     regrets, seconds = world.play(player, rounds)
     return Run(world.problem, regrets, None, seconds)
+
+
+def _end(plan: Plan) -> float:
+    """The larger end of the rewards' range: R."""
+    return max(map(abs, plan.rewards))
 
 
 def _lifted(matrix: Floats, *by: float) -> Floats:
