@@ -31,6 +31,8 @@ CONTROLS = (
 #: How often each is tried. Four encodings in two epochs each at mu = 1; halved and lowered noise
 #: also on three kinds of local reports at mu = 1 and 3.
 TRIES = dict(zip(CONTROLS, (14, 14, 8, 8, 4, 1, 1, 3), strict=True))
+#: On streams of correlated noise: one for each of three strategies.
+STREAM_CONTROLS = ("norm of the strategy forgotten", "noise redrawn at each release")
 
 
 def command(capfd, *arguments):
@@ -71,7 +73,13 @@ def test_the_audit_passes_every_mechanism_and_catches_every_control(capfd):
         for label in ("fixed", "residual")
         for claim in (1, 3)
     }
-    assert set(real) == expected | {f"local {name}" for name in expected if "announ" not in name}
+    expected |= {f"local {name}" for name in expected if "announ" not in name}
+    expected |= {
+        f"{kind}, 16 releases, mu {claim}"
+        for kind in ("tree", "square root", "BLT")
+        for claim in (1, 3)
+    }
+    assert set(real) == expected
     for finding in real.values():
         assert 0.85 <= finding["lower_bound"] / finding["claim"] <= 1.0
         assert finding["claim"] == pytest.approx(float(finding["name"][-1]), rel=1e-4)
@@ -79,6 +87,8 @@ def test_the_audit_passes_every_mechanism_and_catches_every_control(capfd):
     for control in CONTROLS:
         names = [f["name"] for f in caught if f["name"].endswith(f": {control}")]
         assert len(names) == TRIES[control]
+    for control in STREAM_CONTROLS:
+        assert sum(f["name"].endswith(f": {control}") for f in caught) == 3
     assert all(f["lower_bound"] > f["claim"] for f in caught)
 
 

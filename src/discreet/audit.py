@@ -16,6 +16,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from scipy.special import betaincinv, ndtri
 from discreet import mechanism
 from discreet.bandit import Bandit
 from discreet.budget import GaussianPrivacy, JointDP, LocalDP, Simulation
+from discreet.correlated_audit import Normals, stream_trials
 from discreet.domain import Box
 from discreet.encodings import (
     AnnouncedEncoding,
@@ -90,12 +92,46 @@ class Game:
         return self.epoch.encoding.stds(self.plan.map)
 
     @property
+    def weights(self) -> Floats:
+        """The likelihood ratio's, for independent noise.
+
+        Integers that get no noise betray any difference: weighed as if noise were tiny.
+        """
+        difference = (self.worlds[1] - self.worlds[0]).astype(np.float64)
+        return difference / np.where(self.stds > 0, self.stds, 1.0) ** 2
+
+    @property
     def claim(self) -> float:
         """The mu that the plan promises."""
         return self.plan.mu or 0.0
 
 
-Play = Callable[[Game, Integers, int, Source], Integers]
+class Contest(Protocol):
+    """What a test needs to know: two worlds, a claim, and the weights of its statistic."""
+
+    @property
+    def name(self) -> str:
+        """What is audited."""
+        ...
+
+    @property
+    def claim(self) -> float:
+        """The mu that is promised."""
+        ...
+
+    @property
+    def worlds(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """What is released without noise, in either world."""
+        ...
+
+    @property
+    def weights(self) -> Floats:
+        """The likelihood ratio is a sum of releases with these weights."""
+        ...
+
+
+#: (contest, world, draws, bits) -> releases, one a row.
+Play = Callable[[Any, Any, int, Any], NDArray[Any]]
 
 
 def audit(draws: int = DRAWS, advance: Callable[[str], None] = lambda name: None) -> list[Finding]:
@@ -111,16 +147,16 @@ def audit(draws: int = DRAWS, advance: Callable[[str], None] = lambda name: None
     return findings
 
 
-def lower_bound(game: Game, play: Play, draws: int, confidence: float, bits: Source) -> float:
+def lower_bound(
+    contest: Contest, play: Play, draws: int, confidence: float, bits: Normals
+) -> float:
     """mu is at least this, with the given confidence."""
-    difference = (game.worlds[1] - game.worlds[0]).astype(np.float64)
-    stds = game.stds
-    # Integers that get no noise betray any difference: weigh them as if noise were tiny.
-    weights = difference / np.where(stds > 0, stds, 1.0) ** 2
-    threshold = float(difference @ weights) / 2
+    first, second = contest.worlds
+    weights = contest.weights
+    threshold = float((second - first).astype(np.float64) @ weights) / 2
     rates: list[int] = []
-    for world in game.worlds:
-        scores = (play(game, world, draws, bits) - game.worlds[0]).astype(np.float64) @ weights
+    for world in (first, second):
+        scores = (play(contest, world, draws, bits) - first).astype(np.float64) @ weights
         rates.append(int(np.count_nonzero(scores > threshold)))
     return mu_from_counts(rates[1], rates[0], draws, confidence)
 
@@ -163,7 +199,7 @@ def drawn_twice(game: Game, world: Integers, draws: int, bits: Source) -> Intege
 # -- the games
 
 
-def _trials() -> Iterator[tuple[Game, str | None, Play]]:
+def _trials() -> Iterator[tuple[Contest, str | None, Play]]:
     kinds: tuple[EncodingName, ...] = ("gram", "fourier", "reward", "announced")
     for kind in kinds:
         for claim in CLAIMS:
@@ -184,6 +220,7 @@ def _trials() -> Iterator[tuple[Game, str | None, Play]]:
     plan = _plan("gram", CLAIMS[0])
     game = _actions_game(plan, PeekingBandit, "another user's action")
     yield game, "an ask that looks at open trials", honestly
+    yield from stream_trials(CLAIMS)
 
 
 def _local_trials() -> Iterator[tuple[Game, str | None, Play]]:

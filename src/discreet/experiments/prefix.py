@@ -20,7 +20,7 @@ Everything is seeded and floating point: simulation only, **not private**.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,18 @@ class View:
         """The mean, plus so many standard deviations."""
         score = Score(estimated.features, estimated.whitening, optimism)
         return cls(score, estimated.coefficients)
+
+
+class Server(Protocol):
+    """How the server plays: what it takes of a reward, and what it makes of a release."""
+
+    def reward(self, plan: Plan, reward: float) -> float:
+        """What is summed up: within [-1, 1]."""
+        ...
+
+    def view(self, plan: Plan, prefix: Prefix) -> View:
+        """How it scores actions from now on."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -181,11 +193,15 @@ class Proven:
 
     def view(self, plan: Plan, prefix: Prefix) -> View:
         """mean + W_t ||phi||_(V^-1), Algorithm 1."""
+        found = self.estimated(plan, prefix)
+        return View.of(found, self.width(prefix, found))
+
+    def estimated(self, plan: Plan, prefix: Prefix) -> Posterior:
+        """V = S~ + (lambda + shift) I, and u~."""
         regularisation, shift = self.assumptions.regularisation, self.spectrum.shift
-        found = estimate(
+        return estimate(
             plan.map, prefix.gram, prefix.cross, regularisation=regularisation, shift=shift
         )
-        return View.of(found, self.width(prefix, found))
 
     def width(self, prefix: Prefix, found: Posterior) -> float:
         """W_t of Theorem 1, from the released matrix."""
@@ -210,7 +226,7 @@ class PrefixPlayer:
         strategy: Strategy,
         noise: Noise,
         times: tuple[int, ...],
-        rule: Rule | Proven,
+        rule: Server,
         rng: np.random.Generator,
     ) -> None:
         self._plan, self._strategy, self._times, self._rule = plan, strategy, times, rule
@@ -303,7 +319,7 @@ def simulate_prefix(
     if not 0.0 < checks.number("share", share) <= 1.0:
         raise InvalidArgument("share", "a number in (0, 1]", share)
     noise = calibrated(strategy, releases=len(times), mu=privacy_mu, share=share)
-    rule: Rule | Proven = Rule(estimator, beta, ridge, len(times))
+    rule: Server = Rule(estimator, beta, ridge, len(times))
     if confidence == "theory":
         rule = Proven.of(plan, strategy, noise, len(times), norm)
     elif confidence != "practical":

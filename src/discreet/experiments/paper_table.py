@@ -1,0 +1,202 @@
+"""One table for the paper's algorithm: its noise as printed, exact and better, and our default.
+
+The synthetic problem, in the same worlds for every row. Writes one line for each run, and prints
+the table and how regret grows as privacy does.
+
+    python -m discreet.experiments.paper_table docs/data/paper-table.csv
+"""
+
+import csv
+import math
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.budget import GaussianPrivacy, JointDP
+from discreet.experiments.as_printed import Form, Printed, simulate_printed
+from discreet.experiments.prefix import Confidence, simulate_prefix
+from discreet.experiments.problems import find_problem
+from discreet.noise import BLT, Independent, SquareRoot, Strategy, Tree
+from discreet.simulation import Setting, simulate, standard_error
+
+Floats = NDArray[np.float64]
+Noise = Literal[
+    "as printed (std)",
+    "as printed (variance)",
+    "fresh each round",
+    "tree",
+    "square root",
+    "BLT",
+    "independent epochs",
+    "none: uniform play",
+]
+Choice = Confidence | Literal[""]
+
+ROUNDS, RUNS, DELTA = 1024, 20, 0.1
+#: The levels of the paper's figure; the whole table has two of them.
+EPSILONS = (0.1, 0.5, 1.0, 10.0)
+WHOLE = (0.1, 1.0)
+#: The rows whose growth with privacy is measured.
+SLOPES = (
+    ("tree", "practical"),
+    ("BLT", "practical"),
+    ("BLT", "theory"),
+    ("independent epochs", ""),
+)
+FORMS: dict[Noise, Form] = {"as printed (std)": "std", "as printed (variance)": "variance"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is played: a noise, a confidence (where there is a choice), a level of privacy."""
+
+    noise: Noise
+    confidence: Choice
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run, as a line of the file."""
+
+    noise: str
+    confidence: str
+    epsilon: float
+    delta: float
+    rounds: int
+    run: int
+    regret: float
+
+
+def cells() -> Iterator[Cell]:
+    """Every cell: all of them at two levels, those of the slopes at each."""
+    both: tuple[Choice, ...] = ("practical", "theory")
+    for epsilon in EPSILONS:
+        for noise in get_args(Noise):
+            plain = noise in ("independent epochs", "none: uniform play")
+            for confidence in ("",) if plain else both:
+                if epsilon in WHOLE or (noise, confidence) in SLOPES:
+                    yield Cell(noise, confidence, epsilon)
+
+
+def play(cell: Cell, run: int, rounds: int = ROUNDS) -> Row:
+    """One run of one cell."""
+    problem, noise = find_problem("synthetic"), cell.noise
+    if noise == "none: uniform play":
+        found = simulate(problem, Setting("random", rounds), seed=0, run=run)
+    elif noise == "independent epochs":
+        setting = Setting("joint", rounds, privacy=JointDP(cell.epsilon, DELTA))
+        found = simulate(problem, setting, seed=0, run=run)
+    elif noise in FORMS:
+        printed = Printed(FORMS[noise], alpha=cell.epsilon, beta=DELTA, horizon=rounds)
+        confidence = cell.confidence or "practical"
+        found = simulate_printed(problem, printed, seed=0, run=run, confidence=confidence)
+    else:
+        found = simulate_prefix(
+            problem,
+            strategy=_strategy(noise, rounds),
+            privacy_mu=GaussianPrivacy.of(cell.epsilon, DELTA).mu,
+            rounds=rounds,
+            seed=0,
+            run=run,
+            confidence=cell.confidence or "practical",
+        )
+    regret = float(found.regrets.sum())
+    return Row(noise, cell.confidence, cell.epsilon, DELTA, rounds, run, round(regret, 4))
+
+
+def table(rows: Iterable[Row]) -> list[str]:
+    """Markdown: mean regret and its standard error, a row for each noise and confidence."""
+    found = _collected(rows)
+    kinds = list(dict.fromkeys(key[:2] for key in found))
+    levels = sorted({key[2] for key in found}, reverse=True)
+    lines = [
+        "| noise | confidence | " + " | ".join(f"epsilon = {level:g}" for level in levels) + " |",
+        "|---|---|" + "---|" * len(levels),
+    ]
+    for noise, confidence in sorted(kinds, key=lambda kind: get_args(Noise).index(kind[0])):
+        values = [_words(found.get((noise, confidence, level))) for level in levels]
+        lines.append(f"| {noise} | {confidence} | " + " | ".join(values) + " |")
+    return lines
+
+
+def slopes(rows: Iterable[Row]) -> list[str]:
+    """How log regret falls with log epsilon, by least squares; the paper predicts -1/2."""
+    found = _collected(rows)
+    lines = ["| noise | confidence | slope | standard error |", "|---|---|---|---|"]
+    for noise, confidence in SLOPES:
+        levels = sorted(key[2] for key in found if key[:2] == (noise, confidence))
+        if len(levels) < 2:
+            continue
+        logs = np.log(np.array([found[noise, confidence, level] for level in levels]))
+        x = np.log(levels) - np.mean(np.log(levels))
+        each = x @ logs / (x @ x)  # one slope for each run: worlds are shared, so pairs are exact
+        error = standard_error(each) or math.nan
+        lines.append(f"| {noise} | {confidence} | {each.mean():.2f} | {error:.2f} |")
+    return lines
+
+
+def write(rows: Iterable[Row], path: Path) -> None:
+    """As comma-separated values."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.DictWriter(file, [f.name for f in fields(Row)], lineterminator="\n")
+        lines.writeheader()
+        lines.writerows(asdict(row) for row in rows)
+
+
+def read(path: Path) -> list[Row]:
+    """What `write` wrote."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            Row(
+                line["noise"],
+                line["confidence"],
+                float(line["epsilon"]),
+                float(line["delta"]),
+                int(line["rounds"]),
+                int(line["run"]),
+                float(line["regret"]),
+            )
+            for line in csv.DictReader(file)
+        ]
+
+
+def main(path: Path, workers: int = 2) -> None:
+    """Play everything, write the file, print the tables."""
+    jobs = [(cell, run) for cell in cells() for run in range(RUNS)]
+    with ProcessPoolExecutor(workers) as pool:
+        rows = list(pool.map(play, *zip(*jobs, strict=True)))
+    rows.sort(key=lambda row: (row.epsilon, row.noise, row.confidence, row.run))
+    write(rows, path)
+    sys.stdout.write("\n".join([*table(rows), "", *slopes(rows), ""]))
+
+
+def _strategy(noise: Noise, rounds: int) -> Strategy:
+    if noise == "BLT":
+        return BLT.fit(rounds)
+    return {"fresh each round": Independent(), "tree": Tree(), "square root": SquareRoot()}[noise]
+
+
+def _collected(rows: Iterable[Row]) -> dict[tuple[str, str, float], Floats]:
+    """Regrets by cell, in the order of their runs."""
+    found: dict[tuple[str, str, float], list[tuple[int, float]]] = {}
+    for row in rows:
+        key = (row.noise, row.confidence, row.epsilon)
+        found.setdefault(key, []).append((row.run, row.regret))
+    return {key: np.array([regret for _, regret in sorted(runs)]) for key, runs in found.items()}
+
+
+def _words(regrets: Floats | None) -> str:
+    if regrets is None:
+        return ""
+    return f"{regrets.mean():.0f} ± {standard_error(regrets) or math.nan:.0f}"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

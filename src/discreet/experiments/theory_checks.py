@@ -1,0 +1,204 @@
+"""The theory against dice: are its bounds true, how far off, and when do they say anything?
+
+python -m discreet.experiments.theory_checks
+"""
+
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.budget import GaussianPrivacy
+from discreet.experiments.prefix import Prefix, PrefixPlayer, Proven, View, release_times
+from discreet.experiments.problems import Bumps, find_problem
+from discreet.features import choose
+from discreet.noise import BLT, Independent, SquareRoot, State, Strategy, Tree
+from discreet.plan import Plan
+from discreet.quadrature import SMALLEST_ERROR
+from discreet.regret import crossover, prior_bound
+from discreet.simulation import MakeProblem, Setting, World, plan_for, rows_of
+from discreet.theory import Assumptions, Levels, Spectrum, calibrated, estimate
+
+Floats = NDArray[np.float64]
+STRATEGIES: dict[str, Strategy] = {
+    "sum of reports": Independent(),
+    "tree": Tree(),
+    "square root": SquareRoot(),
+    "BLT": BLT.fit(64),
+}
+#: What uniform play costs a round on the synthetic problem, measured.
+UNIFORM = 0.54
+
+
+# -- spectral bounds
+
+
+@dataclass(frozen=True)
+class Tightness:
+    """A bound on the noise of all releases, against draws of it."""
+
+    violated: float
+    ratio: float
+
+
+def tightness(
+    strategy: Strategy,
+    *,
+    dimension: int,
+    releases: int,
+    draws: int,
+    failure: float,
+    rng: np.random.Generator,
+) -> Tightness:
+    """How often some ||H_t|| exceeds the bound, and bound / empirical (1 - failure)-quantile."""
+    bound = Levels.of(strategy, releases).norm(dimension, failure=failure)
+    entries = dimension * (dimension + 1) // 2
+    largest = np.empty(draws)
+    for draw in range(draws):
+        state = State.start(strategy, size=entries, horizon=releases)
+        path = np.empty((releases, entries))
+        for t in range(releases):
+            path[t], state = strategy.advance(state, rng.standard_normal((entries,)))
+        largest[draw] = np.abs(np.linalg.eigvalsh(symmetric(path, dimension))).max()
+    quantile = float(np.quantile(largest, 1.0 - failure))
+    return Tightness(float(np.mean(largest > bound)), bound / quantile)
+
+
+def symmetric(entries: Floats, dimension: int) -> Floats:
+    """GOE matrices from rows of normals, one for each entry of the upper triangle."""
+    matrices = np.zeros((len(entries), dimension, dimension))
+    rows, columns = np.triu_indices(dimension)
+    matrices[:, rows, columns] = entries
+    matrices += matrices.transpose(0, 2, 1)  # doubles the diagonal: std 2, where a GOE has sqrt(2)
+    matrices[:, range(dimension), range(dimension)] /= math.sqrt(2.0)
+    return matrices
+
+
+# -- widths
+
+
+@dataclass(eq=False)
+class Watched:
+    """Plays as proven, and remembers how far the truth came out of the width, at its worst."""
+
+    proven: Proven
+    phi: Floats
+    truth: Floats
+    worst: list[float] = field(default_factory=list[float])
+
+    def reward(self, plan: Plan, reward: float) -> float:
+        """As proven."""
+        return self.proven.reward(plan, reward)
+
+    def view(self, plan: Plan, prefix: Prefix) -> View:
+        """As proven; |f - mean| in units of W_t ||phi||_(V^-1) + B epsilon."""
+        a, found = self.proven.assumptions, self.proven.estimated(plan, prefix)
+        multiplier = self.proven.width(prefix, found)
+        stds = np.linalg.norm(self.phi @ found.whitening.T, axis=1)
+        errors = np.abs(self.truth - self.phi @ found.coefficients)
+        self.worst.append(float(np.max(errors / (multiplier * stds + a.norm * a.error))))
+        return View.of(found, multiplier)
+
+
+def worst_share(
+    make_problem: MakeProblem,
+    *,
+    strategy: Strategy,
+    mu: float,
+    rounds: int,
+    seed: int,
+    run: int,
+    points: int = 1000,
+) -> float:
+    """The largest |f - mean| / width over all rounds and points: contained if at most 1."""
+    world = World.draw(make_problem, seed=seed, run=run)
+    plan = plan_for(world.problem, Setting(rounds=rounds), world.decisions, f"widths {seed}.{run}")
+    noise = calibrated(strategy, releases=rounds, mu=mu)
+    proven = Proven.of(plan, strategy, noise, rounds, norm=1.0)
+    dice = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, run, 1])))
+    scaled = plan.domain.spread(dice.random((2 * points, len(plan.domain.names))))[:points]
+    truth = world.problem.mean(rows_of(plan.domain, scaled)) / max(map(abs, plan.rewards))
+    watched = Watched(proven, plan.map(scaled), truth)
+    times = release_times(rounds)
+    world.play(PrefixPlayer(plan, strategy, noise, times, watched, world.player), rounds)
+    return max(watched.worst)
+
+
+# -- regret
+
+
+def informative_from(strategy: Strategy, *, mu: float, uniform: float, norm: float = 1.0) -> int:
+    """The T from which the regret bound beats uniform play on the synthetic problem.
+
+    Features are chosen for a kernel error of 1/T: with a fixed error the bound would grow faster
+    than T. Rewards are 0 or 1: their noise is 1/2-sub-Gaussian.
+    """
+
+    def bound(rounds: int) -> float:
+        error = max(2.0 ** -math.ceil(math.log2(rounds) + 1.0), SMALLEST_ERROR)
+        m = _dimension(error)
+        each = calibrated(strategy, releases=rounds, mu=mu)
+        world = Assumptions(norm=norm, noise=0.5, error=error)
+        spectrum = Spectrum.joint(
+            strategy, each, dimension=m, releases=rounds, failure=world.failure / 2.0
+        )
+        return prior_bound(spectrum, world, rounds=rounds, dimension=m)
+
+    return crossover(bound, uniform=uniform)
+
+
+@cache
+def _dimension(error: float) -> int:
+    kernel = Bumps.draw(np.random.Generator(np.random.Philox(0))).kernel
+    return choose(kernel, widths=(1.0, 1.0), diameter=1.0, error=error).dimension
+
+
+# -- the figures, a line at a time
+
+
+def spectral_lines(draws: int = 2000) -> Iterator[str]:
+    """How tight the spectral bounds are at zeta = 0.1."""
+    rng = np.random.Generator(np.random.Philox(1))
+    yield "| noise | features | releases | violated | bound / quantile |"
+    yield "|---|---|---|---|---|"
+    for m, releases in ((69, 1), (16, 64), (69, 64)):
+        for name, strategy in STRATEGIES.items():
+            found = tightness(
+                strategy, dimension=m, releases=releases, draws=draws, failure=0.1, rng=rng
+            )
+            yield f"| {name} | {m} | {releases} | {found.violated:.4f} | {found.ratio:.2f} |"
+
+
+def crossover_lines(uniform: float = UNIFORM) -> Iterator[str]:
+    """From which T the regret bound says anything."""
+    yield "| epsilon | noise | from T |"
+    yield "|---|---|---|"
+    for epsilon in (0.1, 1.0, 10.0):
+        mu = GaussianPrivacy.of(epsilon, 0.1).mu
+        for name in ("sum of reports", "tree", "square root"):
+            found = informative_from(STRATEGIES[name], mu=mu, uniform=uniform)
+            yield f"| {epsilon:g} | {name} | {found:.1e} |"
+
+
+def coverage_lines(runs: int = 200, rounds: int = 256, epsilon: float = 1.0) -> Iterator[str]:
+    """In how many runs the widths contain the truth, and how much of them it takes."""
+    mu, strategy = GaussianPrivacy.of(epsilon, 0.1).mu, BLT.fit(rounds)
+    problem = find_problem("synthetic")
+    worst = np.array(
+        [
+            worst_share(problem, strategy=strategy, mu=mu, rounds=rounds, seed=0, run=run)
+            for run in range(runs)
+        ]
+    )
+    yield f"{np.mean(worst <= 1.0):.3f} of {runs} runs of {rounds} rounds lie within the widths"
+    yield f"the largest error of a run is {worst.mean():.3f} of the width; of all, {worst.max():.3f}"
+
+
+if __name__ == "__main__":
+    for line in chain(spectral_lines(), crossover_lines(), coverage_lines()):
+        sys.stdout.write(line + "\n")
