@@ -8,12 +8,20 @@ import pytest
 
 from discreet import Box, Categorical
 from discreet.errors import InvalidArgument
-from discreet.experiments.prefix import PrefixPlayer, Rule, release_times, simulate_prefix
+from discreet.experiments.prefix import (
+    Prefix,
+    PrefixPlayer,
+    Proven,
+    Rule,
+    release_times,
+    simulate_prefix,
+)
 from discreet.experiments.problems import CAMELBACK, find_problem
 from discreet.kernels import SquaredExponential
 from discreet.noise import BLT, Independent, SquareRoot, Tree
 from discreet.residuals import Noise
 from discreet.simulation import Setting, UniformPlayer, World, plan_for, simulate
+from discreet.theory import width
 
 ROUNDS = 120
 NO_NOISE = 1e6
@@ -114,6 +122,53 @@ def test_contexts_and_categories_are_learnt_too(candidates):
     uniform = simulate(lambda rng: Doses(candidates), Setting("random", 60), seed=1).regrets
     assert found.min() >= -1e-6
     assert found[-20:].mean() < 0.6 * uniform.mean()
+
+
+@pytest.mark.parametrize("strategy", [Independent(), Tree(), SquareRoot(), BLT.fit(30)])
+def test_it_plays_as_proven_with_every_strategy(strategy):
+    found = play(strategy=strategy, mu=1.0, rounds=30, confidence="theory").regrets
+    assert np.isfinite(found).all()
+    assert found.min() >= -1e-6
+
+
+def test_as_proven_it_scores_by_the_theorem():
+    """mean + W_t ||phi|| in the norm of V^-1, V the release plus lambda and the shift."""
+    world = World.draw(SYNTHETIC, seed=3)
+    plan, each = plan_of(world), Noise(0.5, 0.25)
+    proven = Proven.of(plan, Tree(), each, releases=10, norm=2.0)
+    rng = np.random.default_rng(1)
+    phi = plan.map(rng.random((7, 2)))
+    prefix = Prefix(phi.T @ phi, rng.standard_normal(phi.shape[1]), rounds=7, std=0.5)
+    lift = proven.assumptions.regularisation + proven.spectrum.shift
+    V = prefix.gram + lift * np.eye(phi.shape[1])
+    W = width(
+        proven.spectrum,
+        proven.assumptions,
+        rounds=7,
+        log_determinant=np.linalg.slogdet(V)[1],
+        side=len(V),
+    )
+    view, x = proven.view(plan, prefix), rng.random((5, 2))
+    inverse = np.linalg.inv(V)
+    bonus = np.sqrt(np.einsum("ni,ij,nj->n", plan.map(x), inverse, plan.map(x)))
+    expected = plan.map(x) @ inverse @ prefix.cross + W * bonus
+    np.testing.assert_allclose(view.score.values(x, view.coefficients), expected, rtol=1e-9)
+
+
+def test_as_proven_rewards_are_scaled_but_not_centred():
+    """A constant has no small norm: f itself must stay what it is."""
+    world = World.draw(lambda rng: CAMELBACK, seed=1)
+    plan = plan_of(world)
+    proven = Proven.of(plan, Tree(), Noise(1.0, 1.0), releases=10, norm=1.0)
+    assert proven.reward(plan, 0.0) == 0.0
+    assert proven.reward(plan, -1.2) == -1.0
+    assert proven.reward(plan, 7.0) == pytest.approx(0.3 / 1.2)
+    assert proven.assumptions.noise == pytest.approx(0.75 / 1.2)
+
+
+def test_what_is_proven_explores_more_than_what_is_practical():
+    practical, theory = (play(confidence=c).regrets.sum() for c in ("practical", "theory"))
+    assert practical < 0.8 * theory
 
 
 def test_release_times_end_with_the_rounds():

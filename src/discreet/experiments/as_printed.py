@@ -113,15 +113,31 @@ class Printed:
 
     @property
     def cost(self) -> float:
-        """The mu that rewards within [-B, B] truly cost (docs/errata); at most, for B > 1.
+        """The mu that rewards within [-B, B] truly cost (docs/errata).
 
-        A tree: (1 + B^2) sqrt(floor(log2 T) + 1) / sigma. A report, whose diagonal has no more
+        A tree: `change` sqrt(floor(log2 T) + 1) / sigma. A report, whose diagonal has no more
         noise than the rest: the largest 2 (1 - c^2) / sigma_X^2 + 2 B^2 (1 + c) / sigma_u^2.
         """
-        noise, square = self.noise, self.norm**2
         if self.form != "local":
-            return (1.0 + square) * Tree().sensitivity(self.horizon) / noise.gram
+            return self.change * Tree().sensitivity(self.horizon) / self.noise.gram
         return math.sqrt(self._report(self.worst_overlap))
+
+    @property
+    def change(self) -> float:
+        """How far zz^T moves at most, z = (phi, y), in coordinates where a GOE is round.
+
+        (|z|^4 + |z'|^4 - 2 (z z')^2) / 2 is largest for y = B and some y' = -r: 1 + B^2 for
+        B <= 1, where phi phi' = B r makes z z' = 0.
+        """
+        return math.sqrt(_apart(self.norm, self.worst_reward))
+
+    @property
+    def worst_reward(self) -> float:
+        """The r of `change`: B, or where the derivative r^3 - (B^2 - 1) r + B vanishes."""
+        bound = self.norm
+        roots = np.roots([1.0, 0.0, 1.0 - bound**2, bound])
+        inside = [float(r.real) for r in roots if abs(r.imag) < 1e-9 and 1 / bound < r.real < bound]
+        return max([bound, *inside], key=lambda reward: _apart(bound, reward))
 
     @property
     def worst_overlap(self) -> float:
@@ -228,6 +244,12 @@ def simulate_printed(
     player = kind(plan, printed.strategy, printed.noise, times, rule, world.player)
     regrets, seconds = world.play(player, rounds)
     return Run(world.problem, regrets, None, seconds)
+
+
+def _apart(bound: float, reward: float) -> float:
+    """For z = (phi, B) and z' = (phi', -r), with phi phi' as near to B r as it can be."""
+    overlap = max(bound * reward - 1.0, 0.0)
+    return ((1.0 + bound**2) ** 2 + (1.0 + reward**2) ** 2 - 2.0 * overlap**2) / 2.0
 
 
 def _printed_rule(plan: Plan, printed: Printed) -> PrintedWidth:

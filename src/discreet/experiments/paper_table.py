@@ -1,17 +1,16 @@
 """One table for the paper's algorithm: its noise as printed, exact and better, and our default.
 
 The synthetic problem, in the same worlds for every row. Writes one line for each run, and prints
-the table and how regret grows as privacy does.
+the table and how regret grows as privacy does. Runs that the file has already are not played again.
 
     python -m discreet.experiments.paper_table docs/data/paper-table.csv
 """
 
 import csv
-import math
 import sys
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, fields
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -22,14 +21,13 @@ from discreet.budget import GaussianPrivacy, JointDP
 from discreet.experiments.as_printed import Form, Printed, simulate_printed
 from discreet.experiments.prefix import Confidence, simulate_prefix
 from discreet.experiments.problems import find_problem
-from discreet.noise import BLT, Independent, SquareRoot, Strategy, Tree
+from discreet.noise import BLT, SquareRoot, Strategy, Tree
 from discreet.simulation import Setting, simulate, standard_error
 
 Floats = NDArray[np.float64]
 Noise = Literal[
     "as printed (std)",
     "as printed (variance)",
-    "fresh each round",
     "tree",
     "square root",
     "BLT",
@@ -39,8 +37,8 @@ Noise = Literal[
 Choice = Confidence | Literal[""]
 
 ROUNDS, RUNS, DELTA = 1024, 20, 0.1
-#: The levels of the paper's figure; the whole table has two of them.
-EPSILONS = (0.1, 0.5, 1.0, 10.0)
+#: The levels at which slopes are measured; the whole table has two of them.
+EPSILONS = (0.1, 1.0, 10.0)
 WHOLE = (0.1, 1.0)
 #: The rows whose growth with privacy is measured.
 SLOPES = (
@@ -129,7 +127,7 @@ def table(rows: Iterable[Row]) -> list[str]:
 def slopes(rows: Iterable[Row]) -> list[str]:
     """How log regret falls with log epsilon, by least squares; the paper predicts -1/2."""
     found = _collected(rows)
-    lines = ["| noise | confidence | slope | standard error |", "|---|---|---|---|"]
+    lines = ["| noise | confidence | slope |", "|---|---|---|"]
     for noise, confidence in SLOPES:
         levels = sorted(key[2] for key in found if key[:2] == (noise, confidence))
         if len(levels) < 2:
@@ -137,8 +135,7 @@ def slopes(rows: Iterable[Row]) -> list[str]:
         logs = np.log(np.array([found[noise, confidence, level] for level in levels]))
         x = np.log(levels) - np.mean(np.log(levels))
         each = x @ logs / (x @ x)  # one slope for each run: worlds are shared, so pairs are exact
-        error = standard_error(each) or math.nan
-        lines.append(f"| {noise} | {confidence} | {each.mean():.2f} | {error:.2f} |")
+        lines.append(f"| {noise} | {confidence} | {_words(each, digits=2)} |")
     return lines
 
 
@@ -168,19 +165,26 @@ def read(path: Path) -> list[Row]:
 
 
 def main(path: Path, workers: int = 2) -> None:
-    """Play everything, write the file, print the tables."""
-    jobs = [(cell, run) for cell in cells() for run in range(RUNS)]
+    """Play what the file does not have, write it down run by run, print the tables."""
+    rows = read(path) if path.exists() else []
+    done = {(row.noise, row.confidence, row.epsilon, row.run) for row in rows}
+    jobs = [
+        (cell, run)
+        for cell in sorted(cells(), key=lambda cell: cell.noise == "square root")  # slow ones last
+        for run in range(RUNS)
+        if (*astuple(cell), run) not in done
+    ]
     with ProcessPoolExecutor(workers) as pool:
-        rows = list(pool.map(play, *zip(*jobs, strict=True)))
-    rows.sort(key=lambda row: (row.epsilon, row.noise, row.confidence, row.run))
-    write(rows, path)
+        for job in as_completed([pool.submit(play, cell, run) for cell, run in jobs]):
+            rows.append(job.result())
+            write(sorted(rows, key=lambda r: (r.epsilon, r.noise, r.confidence, r.run)), path)
     sys.stdout.write("\n".join([*table(rows), "", *slopes(rows), ""]))
 
 
 def _strategy(noise: Noise, rounds: int) -> Strategy:
     if noise == "BLT":
         return BLT.fit(rounds)
-    return {"fresh each round": Independent(), "tree": Tree(), "square root": SquareRoot()}[noise]
+    return Tree() if noise == "tree" else SquareRoot()
 
 
 def _collected(rows: Iterable[Row]) -> dict[tuple[str, str, float], Floats]:
@@ -192,10 +196,12 @@ def _collected(rows: Iterable[Row]) -> dict[tuple[str, str, float], Floats]:
     return {key: np.array([regret for _, regret in sorted(runs)]) for key, runs in found.items()}
 
 
-def _words(regrets: Floats | None) -> str:
-    if regrets is None:
+def _words(values: Floats | None, digits: int = 0) -> str:
+    if values is None:
         return ""
-    return f"{regrets.mean():.0f} ± {standard_error(regrets) or math.nan:.0f}"
+    error = standard_error(values)
+    spread = "" if error is None else f" ± {error:.{digits}f}"
+    return f"{values.mean():.{digits}f}{spread}"
 
 
 if __name__ == "__main__":

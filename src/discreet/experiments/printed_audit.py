@@ -77,9 +77,10 @@ def audit_printed(
 
 
 def _joint(printed: Printed) -> PrintedGame:
-    """z = (phi, B) against (phi', -B) with phi phi' = B^2, so that z z' = 0, in all their nodes."""
-    bound, nodes = printed.norm, round(Tree().sensitivity(printed.horizon) ** 2)
-    pair = zip(_pair(min(bound**2, 1.0)), (bound, -bound), strict=True)
+    """z = (phi, B) against (phi', -r), as far apart as they come, in all their nodes."""
+    bound, other = printed.norm, printed.worst_reward
+    nodes = round(Tree().sensitivity(printed.horizon) ** 2)
+    pair = zip(_pair(min(bound * other, 1.0)), (bound, -other), strict=True)
     # In coordinates where a GOE is round: a diagonal entry has sqrt(2) times the noise.
     rows, columns = np.triu_indices(3)
     scale = np.where(rows == columns, math.sqrt(2.0), 1.0)
