@@ -9,7 +9,8 @@ fixed beforehand guesses the world. Its error rates, by Clopper-Pearson, give a 
 
 A mechanism fails when the bound exceeds its claim, and also when it stays below 0.85 of it: an
 audit that sees nothing proves nothing. Each control breaks the mechanism on purpose and must be
-caught. All bounds hold together with probability 1 - 1e-6.
+caught. All bounds hold together with probability 1 - 1e-6. Streams of correlated noise have
+games of their own (`correlated_audit`), with all releases of a stream for one observation.
 """
 
 import itertools

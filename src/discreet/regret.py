@@ -211,7 +211,7 @@ def feature_count(rounds: int, inputs: int, rule: FeatureRule = "true kernel") -
     """The paper's number of quadrature features for T rounds in d dimensions, rounded.
 
         2 (6 ln T)^d    bounds the information of the true kernel        (Corollary 1)
-        2 (3 ln T)^d    bounds that of the approximate one               (Remark 2)
+        2 (3 ln T)^d    bounds that of the approximate one               (Remark 3)
 
     Take neither: with m = o(sqrt(T)) also asked for, both are out of reach of any T one meets.
     `features.choose` finds the fewest for a wanted error.

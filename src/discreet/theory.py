@@ -97,7 +97,7 @@ def log_determinant(estimated: Posterior) -> float:
 
 
 def noisy_features(phi: Floats, perturbation: Floats) -> Floats:
-    """Phi~ = (Phi; Gamma) with Gamma^T Gamma = H: features whose gram is S + H (Definition 4).
+    """Phi~ = (Phi; Gamma) with Gamma^T Gamma = H: features whose gram is S + H (Definition 5).
 
     H must have no negative eigenvalue, which the shift is for. The printed block-diagonal form
     has the gram diag(S, H), of twice the side, where the algorithm uses S + H.
@@ -180,7 +180,7 @@ class Spectrum:
     shift is 2 Lambda and the same in every round, as the martingale of Theorem 1 needs:
 
         ||H|| <= Lambda        lambda_min = Lambda        lambda_max = 3 Lambda
-        kappa = sigma_u r / sqrt(lambda_min)               (Lemmas 5 and 7, corrected)
+        kappa = sigma_u r / sqrt(lambda_min)               (Lemmas 3 and 6, corrected)
 
     >>> each = Noise.split(1.0, 1.0, 1.0)
     >>> found = Spectrum.joint(Tree(), each, dimension=69, releases=1024, failure=0.1)

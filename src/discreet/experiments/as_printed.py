@@ -4,7 +4,7 @@ Kept so that experiments can compare and audits can catch; an import contract ke
 else away. Each `Printed` knows what it truly costs: `private` says whether that is what the paper
 claims, and `label` says it in words.
 
-Two lemmas calibrate noise. The joint one (Lemma 3) prints a bound on sigma whose proof sketch is
+Two lemmas calibrate noise. The joint one (Lemma 2) prints a bound on sigma whose proof sketch is
 about sigma^2, and the appendix restates it with alpha^2 on the wrong side:
 
     joint       16 n (1 + B^2 + 2 rho^2 ln(8 T / beta)) ln(10 / beta)^2 / alpha^2
@@ -102,7 +102,7 @@ class Printed:
             value = 16.0 * self.nodes * bounded * math.log(4.0 / b) ** 2 * a**2
         else:
             bounded = 1.0 + self.norm**2 + tail * 2.0 * math.log(8.0 * t / b)
-            value = 16.0 * self.nodes * bounded * math.log(10.0 / b) ** 2 / a**2  # Lemma 3
+            value = 16.0 * self.nodes * bounded * math.log(10.0 / b) ** 2 / a**2  # Lemma 2
         std = value if self.form == "std" else math.sqrt(value)
         return Noise(std, std)
 
@@ -159,7 +159,7 @@ class Printed:
         return f"NOT PRIVATE: delta is {delta:.3f}, not {self.beta:g}"
 
     def spectrum(self, dimension: int, failure: float) -> Spectrum:
-        """Lemmas 4 and 6 as printed: Lambda with 2 ln(2T / zeta) where a root belongs.
+        """Lemmas 3 and 6 as printed: Lambda with 2 ln(2T / zeta) where a root belongs.
 
         >>> form = Printed("variance", alpha=1.0, beta=0.1, horizon=1024)
         >>> round(form.spectrum(69, 0.1).smallest / form.noise.gram)
