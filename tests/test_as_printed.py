@@ -202,19 +202,20 @@ def test_what_makes_no_sense_is_refused(options, argument):
 # -- the table
 
 
-def test_the_committed_table_has_every_cell_and_run():
+def test_the_committed_table_has_every_cell_and_no_run_twice():
     rows = read(DATA)
-    expected = {(c.noise, c.confidence, c.epsilon, run) for c in cells() for run in range(RUNS)}
-    assert {(r.noise, r.confidence, r.epsilon, r.run) for r in rows} == expected
-    assert len(rows) == len(expected)
+    keys = [(r.noise, r.confidence, r.epsilon, r.run) for r in rows]
+    assert len(set(keys)) == len(keys)
+    assert {key[:3] for key in keys} == {(c.noise, c.confidence, c.epsilon) for c in cells()}
+    assert {r.run for r in rows} <= set(range(RUNS))
     assert {(r.delta, r.rounds) for r in rows} == {(DELTA, ROUNDS)}
 
 
 def test_the_committed_table_is_what_the_code_plays():
     """Uniform play, whose floating point is the same everywhere, to the printed digits."""
     rows = {r.run: r.regret for r in read(DATA) if r.noise == "none: uniform play"}
-    found = simulate(find_problem("synthetic"), Setting("random", ROUNDS), seed=0, run=3)
-    assert rows[3] == pytest.approx(float(found.regrets.sum()), abs=1e-3)
+    found = simulate(find_problem("synthetic"), Setting("random", ROUNDS), seed=0, run=0)
+    assert rows[0] == pytest.approx(float(found.regrets.sum()), abs=1e-3)
 
 
 def test_rows_survive_the_file(tmp_path):
@@ -230,4 +231,4 @@ def test_a_slope_is_that_of_the_logarithms():
         for epsilon in (0.1, 1.0, 10.0)
         for run in range(3)
     ]
-    assert "| tree | practical | -0.50 ± 0.00 |" in slopes(rows)
+    assert "| tree | practical | -0.50 ± 0.00 (3) |" in slopes(rows)

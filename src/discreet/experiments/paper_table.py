@@ -110,7 +110,7 @@ def play(cell: Cell, run: int, rounds: int = ROUNDS) -> Row:
 
 
 def table(rows: Iterable[Row]) -> list[str]:
-    """Markdown: mean regret and its standard error, a row for each noise and confidence."""
+    """Markdown: mean regret, its standard error and, in brackets, the number of runs."""
     found = _collected(rows)
     kinds = list(dict.fromkeys(key[:2] for key in found))
     levels = sorted({key[2] for key in found}, reverse=True)
@@ -119,8 +119,9 @@ def table(rows: Iterable[Row]) -> list[str]:
         "|---|---|" + "---|" * len(levels),
     ]
     for noise, confidence in sorted(kinds, key=lambda kind: get_args(Noise).index(kind[0])):
-        values = [_words(found.get((noise, confidence, level))) for level in levels]
-        lines.append(f"| {noise} | {confidence} | " + " | ".join(values) + " |")
+        runs = [found.get((noise, confidence, level), {}) for level in levels]
+        words = [f"{_words(np.array([*r.values()]))} ({len(r)})" if r else "" for r in runs]
+        lines.append(f"| {noise} | {confidence} | " + " | ".join(words) + " |")
     return lines
 
 
@@ -132,10 +133,12 @@ def slopes(rows: Iterable[Row]) -> list[str]:
         levels = sorted(key[2] for key in found if key[:2] == (noise, confidence))
         if len(levels) < 2:
             continue
-        logs = np.log(np.array([found[noise, confidence, level] for level in levels]))
+        runs = [found[noise, confidence, level] for level in levels]
+        common = sorted(set[int].intersection(*map(set[int], runs)))
+        logs = np.log(np.array([[level[run] for run in common] for level in runs]))
         x = np.log(levels) - np.mean(np.log(levels))
-        each = x @ logs / (x @ x)  # one slope for each run: worlds are shared, so pairs are exact
-        lines.append(f"| {noise} | {confidence} | {_words(each, digits=2)} |")
+        each: Floats = x @ logs / (x @ x)  # a slope for each run: all levels share its world
+        lines.append(f"| {noise} | {confidence} | {_words(each, digits=2)} ({len(common)}) |")
     return lines
 
 
@@ -168,12 +171,9 @@ def main(path: Path, workers: int = 2) -> None:
     """Play what the file does not have, write it down run by run, print the tables."""
     rows = read(path) if path.exists() else []
     done = {(row.noise, row.confidence, row.epsilon, row.run) for row in rows}
-    jobs = [
-        (cell, run)
-        for cell in sorted(cells(), key=lambda cell: cell.noise == "square root")  # slow ones last
-        for run in range(RUNS)
-        if (*astuple(cell), run) not in done
-    ]
+    # Run by run, so that a table that is stopped early compares the same worlds.
+    wanted = [(cell, run) for run in range(RUNS) for cell in cells()]
+    jobs = [(cell, run) for cell, run in wanted if (*astuple(cell), run) not in done]
     with ProcessPoolExecutor(workers) as pool:
         for job in as_completed([pool.submit(play, cell, run) for cell, run in jobs]):
             rows.append(job.result())
@@ -187,18 +187,15 @@ def _strategy(noise: Noise, rounds: int) -> Strategy:
     return Tree() if noise == "tree" else SquareRoot()
 
 
-def _collected(rows: Iterable[Row]) -> dict[tuple[str, str, float], Floats]:
-    """Regrets by cell, in the order of their runs."""
-    found: dict[tuple[str, str, float], list[tuple[int, float]]] = {}
+def _collected(rows: Iterable[Row]) -> dict[tuple[str, str, float], dict[int, float]]:
+    """The regret of each run, by cell."""
+    found: dict[tuple[str, str, float], dict[int, float]] = {}
     for row in rows:
-        key = (row.noise, row.confidence, row.epsilon)
-        found.setdefault(key, []).append((row.run, row.regret))
-    return {key: np.array([regret for _, regret in sorted(runs)]) for key, runs in found.items()}
+        found.setdefault((row.noise, row.confidence, row.epsilon), {})[row.run] = row.regret
+    return found
 
 
-def _words(values: Floats | None, digits: int = 0) -> str:
-    if values is None:
-        return ""
+def _words(values: Floats, digits: int = 0) -> str:
     error = standard_error(values)
     spread = "" if error is None else f" ± {error:.{digits}f}"
     return f"{values.mean():.{digits}f}{spread}"
