@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from discreet import canonical
-from discreet.bank import LEVEL, Bank, Choice, _gain, _Judge, bank_of, pool
+from discreet.bank import AMPLITUDES, LEVEL, Bank, Choice, _gain, _Judge, bank_of, pool
 from discreet.budget import NonPrivate
 from discreet.domain import Box, Categorical
 from discreet.kernels import Learned, Matern, Polynomial, SquaredExponential
@@ -176,7 +176,7 @@ def test_the_true_lengthscale_is_chosen_from_enough_exact_data(truth, start):
     functions = np.random.default_rng(truth).multivariate_normal(np.zeros(300), covariance, size=5)
     for values in functions:
         told = _exact(plan, lambda x, values=values: np.interp(x[:, 0], grid[:, 0], values))
-        assert bank.best(Choice((start,)), 0.2, *told) == Choice((truth,))
+        assert bank.best(Choice((start,)), 0.2, *told).options == (truth,)
 
 
 def test_each_coordinate_gets_the_option_that_fits_it():
@@ -248,3 +248,23 @@ def test_the_pool_is_the_same_for_everyone_and_within_the_domain():
     one, two = (pool(_plan(domain, SquaredExponential(scale))) for scale in (0.5, 0.9))
     assert one.tobytes() == two.tobytes()
     assert domain.admits(one).all()
+
+
+@pytest.mark.parametrize("amplitude", AMPLITUDES)
+def test_a_function_louder_than_its_first_answers_is_found_out(amplitude):
+    """Twenty functions from the prior itself, well seen; fixed seed, so no false alarms."""
+    plan = _plan(LINE, Learned(THREE))
+    bank = bank_of(plan)
+    quiet = Choice((1,))
+    precision = 1e4 * np.eye(plan.map.dimension)
+    covariance = amplitude * 0.2 / bank.shape_variance(quiet) * bank.covariance(quiet)
+    rng = np.random.default_rng(3)
+    thetas = rng.multivariate_normal(np.zeros(len(covariance)), covariance, size=20)
+    found = [bank.best(quiet, 0.2, precision, precision @ theta).amplitude for theta in thetas]
+    assert np.exp(np.mean(np.log(found))) == pytest.approx(amplitude, rel=0.5)
+
+
+def test_a_signal_that_the_plan_states_is_not_learnt():
+    stated = _plan(LINE, Learned(THREE), signal_std=0.2)
+    assert bank_of(stated).amplitudes == (1.0,)
+    assert bank_of(_plan(LINE, THREE[0])).amplitudes == (1.0,)

@@ -96,7 +96,7 @@ def test_the_level_of_rewards_is_no_part_of_the_signal(privacy, level):
 def test_the_signal_is_what_the_shape_asks_of_the_chosen_prior():
     belief = _epochs(_plan(kernel=Learned()), _wave(0.1))[-1]
     shape = belief.signal * bank_of(belief.plan).shape_variance(belief.choice)
-    assert shape == pytest.approx(belief.scales.shape, rel=1e-9)
+    assert shape == pytest.approx(belief.choice.amplitude * belief.scales.shape, rel=1e-9)
     before = Belief.before(belief.plan)
     points = pool(belief.plan)
     assert before.signal == belief.plan.signal_variance

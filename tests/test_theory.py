@@ -225,7 +225,7 @@ def test_the_width_grows_with_everything_unknown(rounds, volume, more):
 
 @pytest.mark.parametrize("strategy", [Tree(), BLT.fit(40)])
 def test_widths_contain_the_function_in_every_round(strategy):
-    """A tenth of runs may fail; seeded, and what is found is half of the width (decision 12)."""
+    """A tenth of runs may fail; seeded, and what is found is half of the width (decision 15)."""
     shares = [
         worst_share(
             find_problem("synthetic"), strategy=strategy, mu=1.0, rounds=40, seed=2, run=run

@@ -35,14 +35,19 @@ LEVEL = 10.0
 POOL = 256
 #: A coordinate changes its option for at least this much evidence.
 MARGIN = 1.0
+#: How much more than its first answers f may vary: peaks that a design misses are found later.
+AMPLITUDES = (1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An option for each group of features, and the share that groups have in common."""
+    """An option for each group of features, the share that groups have in common, and how much
+    more f varies than its first answers did.
+    """
 
     options: tuple[int, ...]
     share: float = 0.0
+    amplitude: float = 1.0
 
 
 @lru_cache(maxsize=8)
@@ -59,6 +64,7 @@ class Bank:
     variances: tuple[tuple[Floats, ...], ...]
     level: Floats
     shares: tuple[float, ...]
+    amplitudes: tuple[float, ...]
 
     @property
     def first(self) -> Choice:
@@ -104,17 +110,25 @@ class Bank:
         return max(variance, 1e-9)  # features of a long lengthscale may be a constant
 
     def best(self, choice: Choice, shape: float, precision: Floats, information: Floats) -> Choice:
-        """The choice of most evidence, searched from this one; `shape` is the variance of f."""
-        if self.plan.prior is not None or (len(self.variances[0]) == 1 and len(self.shares) == 1):
+        """The choice of most evidence, searched from this one; `shape` is the variance of f.
+
+        The kernel first, then the amplitude under it.
+        """
+        if self.plan.prior is not None or self._is_single:
             return choice
         judge = _Judge(self, shape, precision, information)
         common = [
-            Choice((option,) * len(self.variances), share)
+            replace(choice, options=(option,) * len(self.variances), share=share)
             for share in self.shares
             for option in range(len(self.variances[0]))
         ]
         found = max([choice, *common], key=judge.evidence)
-        return judge.each_group(found) if found.share == 0.0 else found
+        found = judge.each_group(found) if found.share == 0.0 else found
+        return max((replace(found, amplitude=a) for a in self.amplitudes), key=judge.evidence)
+
+    @property
+    def _is_single(self) -> bool:
+        return len(self.variances[0]) == len(self.shares) == len(self.amplitudes) == 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +166,7 @@ class _Judge:
         return max([choice, found], key=self.evidence)
 
     def _signal(self, choice: Choice) -> float:
-        return self.shape / self.bank.shape_variance(choice)
+        return choice.amplitude * self.shape / self.bank.shape_variance(choice)
 
 
 def _gain(covariance: Floats, mean: Floats, old: Floats, new: Floats) -> float:
@@ -177,7 +191,14 @@ def bank_of(plan: Plan) -> Bank:
     )
     variances = tuple(tuple(_variances(each, option) for option in options) for each in maps)
     level = np.concatenate([_level(each) for each in maps])
-    return Bank(plan, variances, level, shares if _alike(maps) else (0.0,))
+    learnt = isinstance(kernel, Learned) and plan.signal_std is None
+    return Bank(
+        plan,
+        variances,
+        level,
+        shares=shares if _alike(maps) else (0.0,),
+        amplitudes=AMPLITUDES if learnt else (1.0,),
+    )
 
 
 def _alike(maps: Sequence[FeatureMap]) -> bool:

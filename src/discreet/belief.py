@@ -80,8 +80,9 @@ class Belief:
     def signal(self) -> float:
         """The variance that the kernel is multiplied by."""
         if self.scales.shape is None:
-            return self.plan.signal_variance
-        return self.scales.shape / self._bank.shape_variance(self.choice)
+            return self.choice.amplitude * self.plan.signal_variance
+        shape = self.choice.amplitude * self.scales.shape
+        return shape / self._bank.shape_variance(self.choice)
 
     @property
     def _bank(self) -> Bank:

@@ -10,6 +10,7 @@ import argparse
 import csv
 import itertools
 import math
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields
@@ -55,7 +56,7 @@ class Result(Cell):
 
 
 def cells(seed: int, runs: int) -> Iterator[Cell]:
-    """Everything that is compared: ways on `synthetic` over epsilon and T, encodings on camelback."""
+    """All that is compared: ways on synthetic over epsilon and T, encodings on camelback."""
     ways = ("ours", "gram", *PREFIX)
     for way, epsilon, run in itertools.product(ways, (10.0, 1.0, 0.1), range(runs)):
         yield Cell("synthetic", way, epsilon, 1024, seed, run)
@@ -129,12 +130,15 @@ def run(path: Path, *, seed: int, runs: int, processes: int) -> None:
             for count, result in enumerate(pool.map(play, missing), start=1):
                 writer.writerow(asdict(result))
                 file.flush()
-                print(f"{count}/{len(missing)} {result}", flush=True)
+                _say(f"{count} of {len(missing)}: {result}")
 
 
 def table(results: list[Result]) -> str:
     """Mean regret with its standard error and the worst run, as Markdown."""
-    lines = ["| problem | T | epsilon | way | runs | regret | worst |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        "| problem | T | epsilon | way | runs | regret | worst |",
+        "|---|---|---|---|---|---|---|",
+    ]
     kinds = dict.fromkeys((r.problem, r.rounds, r.epsilon, r.way) for r in results)
     for problem, rounds, epsilon, way in kinds:
         found = np.array(
@@ -160,11 +164,18 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=77)
     parser.add_argument("--runs", type=int, default=12)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--table", action="store_true", help="print what the file holds, play nothing")
+    parser.add_argument(
+        "--table", action="store_true", help="print what the file holds, play nothing"
+    )
     options = parser.parse_args()
     if not options.table:
         run(options.path, seed=options.seed, runs=options.runs, processes=options.processes)
-    print(table(read(options.path)))
+    _say(table(read(options.path)))
+
+
+def _say(words: str) -> None:
+    sys.stdout.write(words + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
