@@ -102,7 +102,7 @@ def test_the_signal_is_what_the_shape_asks_of_the_chosen_prior():
     assert before.signal == belief.plan.signal_variance
     assert dataclasses.replace(
         before, scales=belief.scales, choice=belief.choice
-    ).posterior.shape_variance(points) == pytest.approx(belief.scales.shape, rel=1e-6)
+    ).posterior.shape_variance(points) == pytest.approx(shape, rel=1e-6)
 
 
 @pytest.mark.parametrize("decisions", KINDS)
