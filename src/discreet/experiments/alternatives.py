@@ -11,7 +11,7 @@ import csv
 import itertools
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from multiprocessing import get_context
@@ -108,21 +108,28 @@ def read(path: Path) -> list[Result]:
     """The runs that a file holds."""
     if not path.exists():
         return []
-    kinds = {field.name: field.type for field in fields(Result)}
-    with path.open(newline="") as file:
+    with path.open(newline="", encoding="utf-8") as file:
         return [
-            Result(**{name: kinds[name](value) for name, value in row.items()})  # pyright: ignore
+            Result(
+                row["problem"],
+                row["way"],
+                float(row["epsilon"]),
+                int(row["rounds"]),
+                int(row["seed"]),
+                int(row["run"]),
+                float(row["regret"]),
+            )
             for row in csv.DictReader(file)
         ]
 
 
-def run(path: Path, *, seed: int, runs: int, processes: int) -> None:
+def run(path: Path, wanted: Iterable[Cell], *, processes: int) -> None:
     """Play what the file does not hold yet; every run is written when it is finished."""
     path.parent.mkdir(parents=True, exist_ok=True)
     done = {Cell(**{f.name: getattr(each, f.name) for f in fields(Cell)}) for each in read(path)}
-    missing = [cell for cell in cells(seed, runs) if cell not in done]
+    missing = [cell for cell in wanted if cell not in done]
     names = [field.name for field in fields(Result)]
-    with path.open("a", newline="") as file:
+    with path.open("a", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, names, lineterminator="\n")
         if not done:
             writer.writeheader()
@@ -169,7 +176,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     if not options.table:
-        run(options.path, seed=options.seed, runs=options.runs, processes=options.processes)
+        run(options.path, cells(options.seed, options.runs), processes=options.processes)
     _say(table(read(options.path)))
 
 
