@@ -355,3 +355,9 @@ def test_parts_must_fit_the_inputs_and_weigh_at_most_one():
         AdditiveFeatures((FeaturePart(linear, (1,), 0.5),), 1)
     with pytest.raises(InvalidArgument, match="sum to at most 1"):
         AdditiveFeatures((FeaturePart(linear, (0,), 0.6), FeaturePart(linear, (0,), 0.6)), 1)
+
+
+@pytest.mark.parametrize("method", ["hermite", "random"])
+def test_learned_kernels_are_refused_other_features_than_a_lattice(method):
+    with pytest.raises(InvalidArgument, match="'grid' with Learned"):
+        choose(Learned(), widths=(1.0,), error=1e-2, method=method)

@@ -157,6 +157,8 @@ def choose(
     differences = DifferenceSet.of(widths, diameter)
     kernel.check(differences.dimension)
     if isinstance(kernel, Learned):
+        if method != "grid":
+            raise InvalidArgument("features", "'grid' with Learned: its options share one lattice")
         return _choose_learned(kernel, differences, error, limit)
     if isinstance(kernel, Additive):
         return _choose_additive(kernel, differences, error, method, limit, seed)

@@ -348,8 +348,9 @@ class Plan:
         takes (s d_eff / mu)^2 rounds, and splitting them over epochs loses nothing. So s is small:
         2 in a typical direction, 8 for the level.
         """
-        if self.mu is None:
-            return Schedule(first=(10 if self.decisions == "box" else 5) * self.domain.dimension)
+        if self.mu is None:  # looking costs no privacy: often, where it costs little time either
+            box = self.decisions == "box"
+            return Schedule((10 if box else 5) * self.domain.dimension, 1.1 if box else 1.05)
         rng = np.random.Generator(np.random.Philox(0))
         points = self.domain.spread(rng.random((512, len(self.domain.names))))
         phi = self.map(points)
@@ -370,8 +371,13 @@ class Plan:
         return Schedule(max(least, typical), growth=1.1 + 0.3 / max(1.0, self.mu))
 
     def _default_exploration(self) -> Exploration:
-        """Over the whole box only draws explore; sets that people bring already differ."""
-        return Exploration(0.0, 0.7) if self.decisions == "box" else Exploration(0.3, 0.3)
+        """Over the whole box only draws explore; sets that people bring already differ.
+
+        Noise explores, too: without it, a little more.
+        """
+        if self.decisions == "box":
+            return Exploration(0.0, 0.7)
+        return Exploration(0.5, 0.5) if self.mu is None else Exploration(0.3, 0.3)
 
     def _check_noise_fits(self) -> None:
         """Noise and sums of the longest epoch fit 64-bit integers: said now, not at release."""
