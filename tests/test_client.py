@@ -18,7 +18,7 @@ from discreet import (
     SquaredExponential,
 )
 from discreet.budget import Simulation
-from discreet.client import Pin, check_epoch, fresh_id
+from discreet.client import fresh_id
 from discreet.errors import (
     DiscreetError,
     InvalidArgument,
@@ -32,6 +32,7 @@ from discreet.errors import (
 )
 from discreet.journal import SQLiteJournal
 from discreet.messages import Decline, Offer, Receipt, Report, Request, read, write
+from discreet.pin import Pin, check_epoch
 from discreet.release import Release
 from discreet.residuals import Noise, Residual
 

@@ -22,22 +22,17 @@ from numpy.typing import NDArray
 from discreet import checks, mechanism
 from discreet.budget import LocalDP, Simulation
 from discreet.decisions import decide, decision_set
-from discreet.epoch import Epoch
 from discreet.errors import InvalidArgument, JournalDamaged, Refused
 from discreet.journal import Journal
 from discreet.ledger import Ledger
 from discreet.messages import Decline, Offer, Receipt, Report, Request
+from discreet.pin import Pin, is_inside
 from discreet.plan import Plan
 from discreet.randomness import secret_key, source
-from discreet.release import GENESIS
-from discreet.residuals import LARGEST_STD, SMALLEST_STD, spare_bits
 from discreet.session import OPEN, Event, State, advance, is_repeat
 from discreet.study import Value
 
 Floats = NDArray[np.float64]
-#: Larger coefficients predict nothing within the reward range; sums of the largest floats would be
-#: infinite or no numbers, which no clipping bounds.
-LARGEST_PREDICTION = 1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,100 +64,6 @@ Record = Plan | Request | Offer | Chosen | Report | Decline | Receipt | Expired
 def fresh_id() -> str:
     """128 bits from the operating system, in hexadecimal."""
     return secret_key()[:32]
-
-
-def check_epoch(plan: Plan, epoch: Epoch) -> None:
-    """Refuse an epoch under which a report would be worth less privacy than the plan promises.
-
-    Nothing about an epoch is taken on trust: neither its noise, nor that its numbers are ones
-    for which the encoding's bound was proven and the integers cannot wrap around.
-    """
-    if epoch.plan != plan.digest:
-        raise Refused("this epoch belongs to another plan than the one that was agreed")
-    try:
-        with np.errstate(all="ignore"):
-            _check_encoding(plan, epoch)
-            _check_policy(plan, epoch)
-    except ArithmeticError:
-        raise Refused("this epoch's numbers are too large or too small") from None
-
-
-def _check_encoding(plan: Plan, epoch: Epoch) -> None:
-    encoding, mu, m = epoch.encoding, plan.mu, plan.map.dimension
-    if mu is None or not isinstance(encoding, plan.encode_with) or not encoding.is_noisy:
-        raise Refused("this epoch's reports are not randomised as the plan promises")
-    if not 1 <= encoding.bits <= 62 or encoding.largest > 1 << spare_bits(epoch.length):
-        raise Refused("this epoch's integers are too wide: they could wrap around")
-    prediction = encoding.residual.prediction
-    if prediction.shape != (m,) or not (np.abs(prediction) <= LARGEST_PREDICTION).all():
-        raise Refused("this epoch's prediction is none of the plan's features")
-    if not encoding.residual.width <= 1.0:
-        raise Refused("this epoch clips rewards to a wider range than the plan's")
-    stds = encoding.stds(plan.map)
-    if not ((stds >= SMALLEST_STD) & (stds <= LARGEST_STD)).all():
-        raise Refused("this epoch's noise is not of a size that can be drawn faithfully")
-    if not encoding.bound(plan.map) <= mu * (1.0 + 1e-9):
-        raise Refused("this epoch's noise is weaker than the plan promises")
-
-
-def _check_policy(plan: Plan, epoch: Epoch) -> None:
-    m, policy = plan.map.dimension, epoch.policy
-    if plan.decisions == "box":
-        shape = policy.menu.shape
-        fits = len(shape) == 2 and shape[0] > 0 and shape[1] == plan.domain.dimension
-        fits = fits and _is_inside(plan, policy.menu)
-    else:
-        shape = policy.tilts.shape
-        fits = len(shape) == 2 and shape[0] > 0 and shape[1] == m
-        fits = fits and policy.packed_whitening.shape == (m * (m + 1) // 2,)
-    if not fits:
-        raise Refused("this epoch's policy does not fit the plan")
-
-
-def _is_inside(plan: Plan, points: Floats) -> bool:
-    """Whether these are actions of the domain: features are bounded, so private, only there."""
-    moved = np.abs(plan.domain.snap(points) - points)
-    return bool((moved <= 1e-12).all() and plan.domain.admits(points).all())
-
-
-class Pin:
-    """What a client holds against a server: the plan, and the chain of what it has seen.
-
-    Releases name the epoch they are of and the release before, and an epoch the release before
-    it, so releases alone lead from the last epoch seen to the one on offer.
-    """
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._asked = 0
-        self._previous = GENESIS
-        self._epoch: Epoch | None = None
-        self.known = 0
-
-    def follow(self, offer: Offer) -> None:
-        """Take the offer's epoch for the open one, if the chain leads there."""
-        epoch = offer.epoch
-        if self._epoch is not None and epoch.digest == self._epoch.digest:
-            return
-        previous, asked = self._previous, self._asked
-        named = None if self._epoch is None else self._epoch.digest
-        for release in offer.releases:
-            complete = (
-                release.asks == self._plan.epoch_length(asked) and release.reports is not None
-            )
-            expected = release.epoch if named is None else named
-            if (release.previous, release.epoch) != (previous, expected) or not complete:
-                raise Refused("the releases do not follow from those seen before")
-            previous, asked, named = release.digest, asked + release.asks, None
-        if self._epoch is not None and not offer.releases:
-            raise Refused("another epoch was shown in this one's place before")
-        known = self.known + len(offer.releases)
-        if (epoch.number, epoch.first, epoch.previous) != (known, asked, previous):
-            raise Refused("this epoch does not follow from the releases seen so far")
-        if epoch.length != self._plan.epoch_length(asked):
-            raise Refused("this epoch is not as long as the plan's schedule says")
-        check_epoch(self._plan, epoch)
-        self._previous, self._asked, self._epoch, self.known = previous, asked, epoch, known
 
 
 class Client:
@@ -249,7 +150,7 @@ class Client:
         advance("client", self._state, "offer")
         self._pin.follow(offer)
         point, position = decide(self._plan, offer.epoch, offer.ask, options)
-        if not _is_inside(self._plan, point[None, :]):
+        if not is_inside(self._plan, point[None, :]):
             raise Refused("this epoch's policy leads out of the domain")
         self._commit(offer, Chosen(point, position))
         return self.choice

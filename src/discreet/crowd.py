@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.budget import Simulation
-from discreet.client import Chosen, Client, Pin, fresh_id
+from discreet.client import Chosen, Client, fresh_id
 from discreet.epoch import Epoch
 from discreet.errors import InvalidArgument
 from discreet.messages import Offer, Report, Request
+from discreet.pin import Pin
 from discreet.plan import Plan
 from discreet.register import Register
 from discreet.release import Release
