@@ -1,6 +1,7 @@
 """Messages have one form, and what is not a message is refused by our own error."""
 
 import json
+import math
 import random
 import re
 from dataclasses import replace
@@ -11,13 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import Box, LocalDP, Plan, Schedule, SquaredExponential
+from discreet import Box, JointDP, LocalDP, Plan, Schedule, SquaredExponential
 from discreet.errors import InvalidArgument, Malformed
 from discreet.messages import (
     MOST_BYTES,
+    Action,
+    Answer,
+    Ask,
     Decline,
     Message,
     Offer,
+    Opening,
     Receipt,
     Report,
     Request,
@@ -27,13 +32,19 @@ from discreet.messages import (
 from discreet.release import Release
 
 WIRE = Path(__file__).parent / "wire"
-KINDS = {kind.__name__: kind for kind in (Plan, Request, Offer, Report, Decline, Receipt)}
+LOCAL, JOINT = (Request, Offer, Report, Decline, Receipt), (Ask, Action, Answer, Release, Opening)
+KINDS = {kind.__name__: kind for kind in (Plan, *LOCAL, *JOINT)}
 GOLDEN = sorted(WIRE.glob("*.json"))
 ID, DIGEST = "0123456789abcdef" * 2, "ab" * 32
 
 
 def kind_of(path):
     return KINDS[json.loads(path.read_bytes())["type"]]
+
+
+def golden_message(kind):
+    """The golden message of this kind."""
+    return next(read(kind, path.read_bytes()) for path in GOLDEN if kind_of(path) is kind)
 
 
 def outcome(kind, data):
@@ -70,6 +81,10 @@ def test_the_golden_round_is_one_that_fits_together():
     assert report.epoch == offer.epoch.digest
     assert report.integers.size == offer.epoch.encoding.size(plan.map)
     assert of["Request"].id == offer.id == report.id == of["Receipt"].id == of["Decline"].id
+    ask, action, opening = of["Ask"], of["Action"], of["Opening"]
+    assert ask.id == action.id == of["Answer"].id
+    assert ask.candidates[action.chosen] == action.action
+    assert opening.previous == opening.epoch.previous == of["Release"].digest
 
 
 # -- closed schemas, finite numbers, exact sizes
@@ -142,6 +157,30 @@ def test_a_message_beyond_the_limit_is_refused_unread():
         lambda: Report(ID, DIGEST, [1]),
         lambda: Decline(None),
         lambda: Receipt(ID, "refused"),
+        lambda: Ask("x"),
+        lambda: Ask(ID, user=17),
+        lambda: Ask(ID, user=""),
+        lambda: Ask(ID, user="\udc80"),
+        lambda: Ask(ID, candidates=()),
+        lambda: Ask(ID, candidates=17),
+        lambda: Ask(ID, candidates=({},)),
+        lambda: Ask(ID, candidates=([1.0],)),
+        lambda: Ask(ID, candidates=({"dose": math.nan},)),
+        lambda: Ask(ID, candidates=({"dose": True},)),
+        lambda: Ask(ID, candidates=({"dose": None},)),
+        lambda: Ask(ID, candidates=({3: 1.0},)),
+        lambda: Ask(ID, context={"age": [61]}),
+        lambda: Ask(ID, context="age"),
+        lambda: Ask(ID, candidates=({"dose": 1.0},), context={"age": 61}),
+        lambda: Action(ID, {}),
+        lambda: Action(ID, {"dose": math.inf}),
+        lambda: Action(ID, {"dose": 1.0}, chosen=-1),
+        lambda: Answer("x", 0.5),
+        lambda: Answer(ID, math.nan),
+        lambda: Answer(ID, "0.5"),
+        lambda: Answer(ID, True),
+        lambda: Opening("x"),
+        lambda: Opening(DIGEST, golden_message(Opening).epoch),
     ],
 )
 def test_a_message_that_could_not_be_read_can_not_be_made(make):
@@ -169,6 +208,44 @@ def test_a_report_whose_seal_does_not_fit_can_not_be_made_or_read():
         read(Report, write(REPORT).replace(REPORT.seal.encode(), b""))
 
 
+def test_an_ask_does_not_change_with_what_it_was_made_from():
+    point, context = {"dose": 1.0}, {"age": 61}
+    asks = Ask(ID, candidates=[point]), Ask(ID, context=context)
+    point["dose"] = context["age"] = 9
+    assert asks[0].candidates == ({"dose": 1.0},)
+    assert asks[1].context == {"age": 61}
+    with pytest.raises(TypeError):
+        asks[1].context["age"] = 9
+
+
+def test_what_people_bring_is_in_no_repr_and_in_no_error():
+    secrets = ["617.25", "somebody", "deadbeef"]
+    made = [
+        Ask(ID, "somebody", candidates=({"dose": 617.25, "kind": "deadbeef"},)),
+        Ask(ID, "somebody", context={"dose": 617.25, "kind": "deadbeef"}),
+        Action(ID, {"dose": 617.25, "kind": "deadbeef"}, chosen=3),
+        Answer(ID, 617.25),
+    ]
+    words = [repr(message) for message in made]
+    for message in made:
+        data = write(message)
+        for changed in (data[:-1], data.replace(b"617.25", b"617.2500"), data.replace(b'"', b"'")):
+            with pytest.raises(Malformed) as refused:
+                read(type(message), changed)
+            words.append(str(refused.value))
+        for kind in KINDS.values():
+            if kind is not type(message):
+                with pytest.raises(Malformed) as refused:
+                    read(kind, data)
+                words.append(str(refused.value))
+    for bad in ({"dose": [617.25]}, {617.25: "deadbeef"}, {"deadbeef": math.inf}):
+        with pytest.raises(InvalidArgument) as refused:
+            Ask(ID, "somebody", context=bad)
+        words.append(str(refused.value))
+    assert len(words) > 50
+    assert not [word for word in words if any(secret in word for secret in secrets)]
+
+
 def test_errors_do_not_quote_what_was_sent():
     secret = "deadbeef" * 3
     data = b'{"id":"' + secret.encode() + b'","known":0,"type":"Request"}'
@@ -182,8 +259,17 @@ def test_errors_do_not_quote_what_was_sent():
 IDS = st.text("0123456789abcdef", min_size=32, max_size=32)
 DIGESTS = st.text("0123456789abcdef", min_size=64, max_size=64)
 INTEGERS = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5)
+WORDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 ARRAYS = INTEGERS.map(lambda values: np.array(values, dtype=np.int64))
+VALUES = st.floats(allow_nan=False, allow_infinity=False) | st.integers() | WORDS
+POINTS = st.dictionaries(WORDS, VALUES, min_size=1, max_size=3)
+ROWS = st.lists(POINTS, min_size=1, max_size=3)
 MESSAGES = st.one_of(
+    st.builds(Ask, IDS, st.none() | WORDS, candidates=st.none() | ROWS),
+    st.builds(Ask, IDS, st.none() | WORDS, context=POINTS),
+    st.builds(Action, IDS, POINTS, st.none() | st.integers(0, 2**70)),
+    st.builds(Answer, IDS, st.floats(allow_nan=False, allow_infinity=False)),
+    st.builds(Opening, DIGESTS),
     st.builds(Request, IDS, st.integers(0, 2**70)),
     st.builds(Report, IDS, DIGESTS, ARRAYS),
     st.builds(Decline, IDS),
@@ -195,7 +281,8 @@ TREES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner),
     max_leaves=8,
 )
-FIELDS = st.sampled_from(["id", "known", "epoch", "integers", "outcome", "ask", "releases"])
+NAMES = ["id", "known", "epoch", "integers", "outcome", "ask", "releases", "user", "candidates"]
+FIELDS = st.sampled_from([*NAMES, "context", "action", "chosen", "reward", "previous"])
 LOOKALIKES = st.builds(
     lambda kind, fields: {"type": kind, **fields},
     st.sampled_from([*KINDS, "Epoch", "Release", ""]),
@@ -203,7 +290,7 @@ LOOKALIKES = st.builds(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(MESSAGES)
 def test_every_message_comes_back_as_itself_and_as_nothing_else(message):
     data = write(message)
@@ -219,7 +306,7 @@ def test_json_that_looks_like_a_message_is_one_or_is_refused(tree):
         data = json.dumps(tree, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return
-    for kind in (Request, Offer, Report, Decline, Receipt):
+    for kind in (*LOCAL, *JOINT):
         message = outcome(kind, data)
         assert message is None or write(message) == data
 
@@ -256,14 +343,16 @@ def fragments_of(samples):
 
 def test_a_hundred_thousand_mutations_are_refused_or_read_as_exactly_what_they_are():
     rng = random.Random(6)
-    small = [Request(ID, 3), REPORT, Decline(ID), Receipt(ID, "counted")]
-    offers = [read(Offer, path.read_bytes()) for path in GOLDEN if kind_of(path) is Offer]
-    samples = {write(message): type(message) for message in (*small, *offers)}
+    small = [Request(ID, 3), REPORT, Decline(ID), Receipt(ID, "counted"), Answer(ID, 0.5)]
+    small += [golden_message(kind) for kind in (Ask, Action, Release)]
+    large = [golden_message(kind) for kind in (Offer, Opening)]
+    samples = {write(message): type(message) for message in (*small, *large)}
     fragments, accepted = fragments_of(samples), 0
-    drawn = rng.choices([*samples], weights=[24] * len(small) + [4] * len(offers), k=100_000)
+    drawn = rng.choices([*samples], weights=[24] * len(small) + [4] * len(large), k=100_000)
+    others = [type(message) for message in small]
     for sample in drawn:
         data = mutated(sample, rng, fragments)
-        kinds = {samples[sample], rng.choice((Request, Report, Decline, Receipt))}
+        kinds = {samples[sample], rng.choice(others)}
         found = [message for kind in kinds if (message := outcome(kind, data)) is not None]
         assert len(found) <= 1  # never two readings
         assert all(write(message) == data for message in found)
@@ -308,6 +397,24 @@ def golden():
         "report": Report(ID, epoch.digest, integers),
         "decline": Decline(ID),
         "receipt": Receipt(ID, "counted"),
+    }
+    joint = replace(plan, privacy=JointDP(2.0, 1e-3))
+    study = Study(joint)
+    study = study.opened(study.next_epoch())
+    release = Release(
+        epoch=study.open_epoch.digest,
+        previous=study.open_epoch.previous,
+        asks=study.open_epoch.length,
+        integers=np.arange(study.open_epoch.encoding.size(joint.map)) * 1000,
+        private=True,
+    )
+    points = {"dose": 2.5, "drug": "a"}, {"dose": 4.0, "drug": "b"}
+    messages |= {
+        "ask": Ask(ID, "u-17", candidates=points),
+        "action": Action(ID, points[1], chosen=1),
+        "answer": Answer(ID, 0.7),
+        "release": release,
+        "opening": Opening(release.digest, study.released(release).next_epoch()),
     }
     WIRE.mkdir(exist_ok=True)
     for name, message in messages.items():

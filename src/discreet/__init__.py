@@ -4,16 +4,19 @@ A *plan* is the public agreement: domain, kernel, reward range, privacy. A *band
 actions and is told rewards. Each *epoch* is a block of asks under one frozen public policy;
 answers become integers, integers become sums, and one *release* an epoch updates the posterior
 from which the next epoch is made. A *study* is the public record of all that. Where nobody is
-trusted, each person's *client* sends randomised reports, and a *server* adds them.
+trusted, each person's *client* sends randomised reports, and a *server* adds them. Where one
+party is, it is a *custodian* of answers, and a *publisher* of its releases opens the epochs.
 """
 
 from discreet.bandit import Bandit, Trial
 from discreet.budget import JointDP, LocalDP, NonPrivate, Simulation
 from discreet.client import Client
+from discreet.custodian import Custodian
 from discreet.domain import Box, Categorical, Continuous, Integer
 from discreet.errors import DiscreetError
 from discreet.kernels import Additive, Learned, Linear, Matern, Part, Polynomial, SquaredExponential
 from discreet.plan import Exploration, Plan, Schedule
+from discreet.publisher import Publisher
 from discreet.server import Server
 from discreet.study import Recommendation, Study
 
@@ -24,6 +27,7 @@ __all__ = [
     "Categorical",
     "Client",
     "Continuous",
+    "Custodian",
     "DiscreetError",
     "Exploration",
     "Integer",
@@ -36,6 +40,7 @@ __all__ = [
     "Part",
     "Plan",
     "Polynomial",
+    "Publisher",
     "Recommendation",
     "Schedule",
     "Server",

@@ -63,6 +63,12 @@ class UnknownTrial(DiscreetError, LookupError):
     fault = "caller"
 
 
+class BetweenEpochs(DiscreetError):
+    """The next epoch is not open yet: nothing was changed; try again when it is."""
+
+    fault = "state"
+
+
 class StudyEnded(DiscreetError):
     """The study has used its horizon or was finished."""
 

@@ -58,6 +58,10 @@ class Privatizer:
         """The pseudonym of a user who may take part in one more round; anyone else is refused."""
         return self._register.admit(user)
 
+    def seal(self, data: bytes) -> str:
+        """A digest of some bytes that only this study's key can make: to know them again."""
+        return self._register.keyed(data)
+
     def choose(self, number: int, options: Floats | None) -> tuple[Floats, int | None]:
         """The scaled action of an ask, and its position among candidates, if any."""
         return decide(self._plan, self._epoch, number, options)
