@@ -458,6 +458,19 @@ def test_a_weaker_epoch_is_refused_and_nobody_acts_under_it(kind, protect, encod
     wired.custodian.choose(ask_of(asks, kind))
 
 
+def test_an_epochs_integers_leave_room_for_the_late_answers_of_others():
+    """Its own few asks could never wrap around, but two to the 33 open rounds may be answered."""
+    plan = make_plan(expire_after=1 << 33)
+    epoch = Publisher(plan).opening.epoch
+    narrow = {
+        "residual": replace(epoch.encoding.residual, width=1 / 64),
+        "noise": replace(epoch.encoding.noise, cross=2.001 / 64 / plan.mu),
+    }
+    check_epoch(plan, weakened(epoch, **narrow, bits=28))
+    with pytest.raises(Refused, match="could wrap around"):
+        check_epoch(plan, weakened(epoch, **narrow, bits=29))
+
+
 def test_an_epoch_that_does_not_follow_is_refused():
     wired, other = Wired(PLAN), Wired(PLAN)
     first = wired.publisher.opening
