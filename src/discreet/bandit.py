@@ -9,7 +9,6 @@ import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,7 @@ from discreet.errors import (
     UnknownTrial,
 )
 from discreet.journal import Journal
-from discreet.ledger import Ledger
+from discreet.ledger import Kept, Ledger
 from discreet.messages import Report
 from discreet.plan import Plan
 from discreet.privatizer import Privatizer
@@ -50,7 +49,7 @@ class Trial:
     chosen: int | None = None
 
 
-class Bandit:
+class Bandit(Kept):
     """Ask for an action, tell its reward; learn epoch by epoch.
 
     `journal` is the path of an SQLite file. A bandit given the journal of a running study
@@ -193,21 +192,6 @@ class Bandit:
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write the public record; it holds no sample path and is as private as the plan."""
         self._study.save(path)
-
-    def close(self) -> None:
-        """Let go of the journal; the study can be resumed from it."""
-        self._ledger.close()
-
-    def __enter__(self) -> "Bandit":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     # -- rounds
 

@@ -24,7 +24,7 @@ from discreet.budget import LocalDP, Simulation
 from discreet.decisions import decide, decision_set
 from discreet.errors import InvalidArgument, JournalDamaged, Refused
 from discreet.journal import Journal
-from discreet.ledger import Ledger
+from discreet.ledger import Kept, Ledger
 from discreet.messages import Decline, Offer, Receipt, Report, Request
 from discreet.pin import Pin, is_inside
 from discreet.plan import Plan
@@ -66,7 +66,7 @@ def fresh_id() -> str:
     return secret_key()[:32]
 
 
-class Client:
+class Client(Kept):
     """One person's rounds, one at a time.
 
     `journal` is the path of an SQLite file on the device; a client given one resumes where it
@@ -230,10 +230,6 @@ class Client:
         """Apply records of this client that were kept elsewhere."""
         for record in records:
             self._apply(record)
-
-    def close(self) -> None:
-        """Let go of the journal."""
-        self._ledger.close()
 
     @property
     def _open_id(self) -> str:

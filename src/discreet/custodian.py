@@ -14,7 +14,6 @@ is one release an epoch. `Privatizer` does the sums; this gives it messages, and
 import os
 import threading
 from dataclasses import dataclass, field, replace
-from types import TracebackType
 
 from discreet import canonical
 from discreet.budget import JointDP, Simulation
@@ -29,7 +28,7 @@ from discreet.errors import (
     UnknownTrial,
 )
 from discreet.journal import Journal
-from discreet.ledger import Ledger
+from discreet.ledger import Kept, Ledger
 from discreet.messages import Action, Answer, Ask, Decline, Opening, Outcome, Receipt, write
 from discreet.pin import Pin, is_inside
 from discreet.plan import Plan
@@ -60,7 +59,7 @@ class Round:
 Record = Plan | UserKey | Opening | Entered | Told | Abandoned | Release
 
 
-class Custodian:
+class Custodian(Kept):
     """Give actions, count answers, let out one release an epoch.
 
     `journal` is the path of an SQLite file; a custodian given one resumes exactly. It is as
@@ -186,21 +185,6 @@ class Custodian:
     def asked(self) -> int:
         """The number of asks so far."""
         return self._privatizer.session.asked
-
-    def close(self) -> None:
-        """Let go of the journal; the study can be resumed from it."""
-        self._ledger.close()
-
-    def __enter__(self) -> "Custodian":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     # -- rounds
 

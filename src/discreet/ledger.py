@@ -4,8 +4,8 @@ import json
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from types import UnionType
-from typing import Any
+from types import TracebackType, UnionType
+from typing import Any, Self
 
 from discreet import canonical
 from discreet.errors import (
@@ -96,6 +96,27 @@ class Ledger:
         """Let go of the journal."""
         if self.journal is not None:
             self.journal.close()
+
+
+class Kept:
+    """A role whose records a ledger keeps; as a context it lets go of them at the end."""
+
+    _ledger: Ledger
+
+    def close(self) -> None:
+        """Let go of the journal; the role can be resumed from it."""
+        self._ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
 
 
 def difference(stored: Plan, given: Plan) -> str:

@@ -7,13 +7,12 @@ with a memory.
 
 import os
 import threading
-from types import TracebackType
 
 from discreet.budget import JointDP
 from discreet.epoch import Epoch
 from discreet.errors import InvalidArgument, JournalDamaged
 from discreet.journal import Journal
-from discreet.ledger import Ledger
+from discreet.ledger import Kept, Ledger
 from discreet.messages import Opening
 from discreet.plan import Plan
 from discreet.release import GENESIS, Release
@@ -22,7 +21,7 @@ from discreet.study import Study
 Record = Plan | Epoch | Release
 
 
-class Publisher:
+class Publisher(Kept):
     """Take the open epoch's release, once, and open the next epoch.
 
     `journal` is the path of an SQLite file; a publisher given one resumes exactly, with the same
@@ -65,21 +64,6 @@ class Publisher:
     def study(self) -> Study:
         """The public record so far."""
         return self._study
-
-    def close(self) -> None:
-        """Let go of the journal; the study can be resumed from it."""
-        self._ledger.close()
-
-    def __enter__(self) -> "Publisher":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def _last(self) -> str:

@@ -8,13 +8,12 @@ import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import TracebackType
 
 from discreet import canonical
 from discreet.epoch import Epoch
 from discreet.errors import InvalidArgument, JournalDamaged, Refused, StudyEnded
 from discreet.journal import Journal
-from discreet.ledger import Ledger
+from discreet.ledger import Kept, Ledger
 from discreet.messages import Decline, Offer, Receipt, Report, Request
 from discreet.plan import Plan
 from discreet.release import Release
@@ -40,7 +39,7 @@ class Offered:
 Record = Plan | Serving | Epoch | Release | Offered | Report | Decline
 
 
-class Server:
+class Server(Kept):
     """Offer rounds, count reports, turn epochs over by the number of asks.
 
     `journal` is the path of an SQLite file; a server given one resumes exactly, with every report
@@ -117,21 +116,6 @@ class Server:
     def reports(self) -> int:
         """How many reports of the open epoch were counted."""
         return self._tally.reports
-
-    def close(self) -> None:
-        """Let go of the journal; the study can be resumed from it."""
-        self._ledger.close()
-
-    def __enter__(self) -> "Server":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     # -- records: commit, then apply
 
