@@ -148,7 +148,7 @@ def test_two_clients_never_send_the_same_and_each_has_an_id_of_its_own():
 def test_a_simulation_repeats_its_noise():
     sent = []
     for seed in (1, 1, 2):
-        server, client = Server(PLAN), Client(PLAN, simulation=Simulation(seed))
+        server, client = Server(PLAN, simulated=True), Client(PLAN, simulation=Simulation(seed))
         client.choose(server.offer(client.request("ab" * 16)))
         sent.append(write(client.report(0.5)))
     assert sent[0] == sent[1] != sent[2]
@@ -263,7 +263,7 @@ def test_neither_reward_nor_decision_set_is_in_what_is_sent_or_kept():
     kept = b"".join(journal.kept[1:])
     assert b"617.40625" not in kept
     assert b"7.625" not in kept
-    assert set(vars(client.outbox)) == {"id", "epoch", "integers", "seal"}
+    assert set(vars(client.outbox)) == {"id", "epoch", "integers", "seal", "simulated"}
 
 
 # -- its own cap
@@ -499,7 +499,7 @@ def test_a_device_holds_on_to_the_plan_it_pinned(tmp_path):
     with pytest.raises(JournalForeign, match="another plan: privacy"):
         Client(weaker, path)
     with SQLiteJournal(path) as journal:
-        assert len(list(journal.records())) == 1
+        assert len(list(journal.records())) == 2  # the plan, and that noise is real
 
 
 @pytest.mark.parametrize(
@@ -627,3 +627,32 @@ def test_the_chain_survives_the_wire_and_a_restart():
         client.settle(read(Receipt, write(server.receive(report))))
         play(server, (3, 3)[expected % 2] if expected < 1 else 5, plan=plan)
     assert isinstance(server.study.releases[0], Release)
+
+
+def test_a_simulated_report_never_counts_as_a_private_one(tmp_path):
+    server, client = Server(PLAN), Client(PLAN, simulation=Simulation(1))
+    client.choose(server.offer(client.request()))
+    report = client.report(0.5)
+    assert report.simulated is True
+    with pytest.raises(Refused, match="do not go together"):
+        server.receive(report)
+    real = Client(PLAN)
+    simulated = Server(PLAN, simulated=True)
+    real.choose(simulated.offer(real.request()))
+    with pytest.raises(Refused, match="do not go together"):
+        simulated.receive(real.report(0.5))
+
+
+@pytest.mark.parametrize("first", [None, Simulation(1)], ids=["real", "simulated"])
+def test_a_journal_does_not_change_where_noise_comes_from(tmp_path, first):
+    other = Simulation(1) if first is None else None
+    Client(PLAN, tmp_path / "mine.db", simulation=first).close()
+    with pytest.raises(Refused, match="cannot go on as the other"):
+        Client(PLAN, tmp_path / "mine.db", simulation=other)
+
+
+def test_what_is_private_is_in_no_repr():
+    from discreet.client import Chosen
+
+    assert "0.3" not in repr(Chosen(np.array([0.3]), 3))
+    assert "3" not in repr(Chosen(np.array([0.3]), 3))

@@ -58,7 +58,7 @@ class World:
         journal = Kept()
         Server(plan, journal, simulated=True)
         start = Kept()
-        Client(plan, start)
+        Client(plan, start, simulation=Simulation(0))
         self.journals, self.numbers = [], {}
         self.start = (self.number(journal), (self.number(start),) * clients, frozenset())
         self.server_step = cache(self._server_step)

@@ -367,7 +367,7 @@ def test_ten_thousand_clients_a_tenth_malicious_move_the_posterior_within_the_do
         drawn = randomised(plan, epoch, point, reward, bits=Seeded(Simulation(1), number))
         honest += drawn
         sent = attack if number in attackers else drawn
-        server.receive(Report(id_of(number), epoch.digest, sent))
+        server.receive(Report(id_of(number), epoch.digest, sent, simulated=True))
     server.finish()
     (release,) = server.study.releases
     assert (release.reports, server.reports) == (reports, reports)  # none was out of bounds
@@ -498,7 +498,10 @@ def test_the_study_ends_at_its_horizon():
 
 def test_a_simulated_server_claims_no_privacy():
     server = Server(PLAN, simulated=True)
-    play(server, 4)
+    for _ in range(4):
+        client = Client(PLAN, simulation=Simulation(1))
+        client.choose(server.offer(client.request()))
+        server.receive(client.report(0.5))
     assert server.study.releases[0].private is False
 
 

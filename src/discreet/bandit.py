@@ -80,13 +80,13 @@ class Bandit(Kept):
         *,
         simulation: Simulation | None = None,
     ) -> None:
-        self._ledger = Ledger(plan, journal, Record)
         if simulation is not None and not isinstance(simulation, Simulation):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidArgument("simulation", "Simulation(seed), or nothing")
         self._study = Study(plan)
         self._simulated = simulation is not None
         self._lock = threading.RLock()
         self._privatizer = (Crowd if plan.is_local else Privatizer)(plan, simulation)
+        self._ledger = Ledger(plan, journal, Record)
         try:
             if not self._ledger.replay(self._apply):
                 self._begin()

@@ -109,7 +109,18 @@ class Bank:
         variance = float(np.sum(spread_out * self._shapes)) / len(self._shapes)
         return max(variance, 1e-9)  # features of a long lengthscale may be a constant
 
-    def best(self, choice: Choice, shape: float, precision: Floats, information: Floats) -> Choice:
+    def signal(self, choice: Choice, shape: float | None) -> float:
+        """What the kernel is multiplied by, for f to vary by `shape` around its own mean.
+
+        Where nothing has told the shape yet, what the plan begins with.
+        """
+        if shape is None:
+            return choice.amplitude * self.plan.signal_variance
+        return choice.amplitude * shape / self.shape_variance(choice)
+
+    def best(
+        self, choice: Choice, shape: float | None, precision: Floats, information: Floats
+    ) -> Choice:
         """The choice of most evidence, searched from this one; `shape` is the variance of f.
 
         The kernel first, then the amplitude under it.
@@ -136,7 +147,7 @@ class _Judge:
     """Compares choices by what the releases say."""
 
     bank: Bank
-    shape: float
+    shape: float | None
     precision: Floats
     information: Floats
 
@@ -166,7 +177,7 @@ class _Judge:
         return max([choice, found], key=self.evidence)
 
     def _signal(self, choice: Choice) -> float:
-        return choice.amplitude * self.shape / self.bank.shape_variance(choice)
+        return self.bank.signal(choice, self.shape)
 
 
 def _gain(covariance: Floats, mean: Floats, old: Floats, new: Floats) -> float:

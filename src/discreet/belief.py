@@ -79,10 +79,7 @@ class Belief:
     @property
     def signal(self) -> float:
         """The variance that the kernel is multiplied by."""
-        if self.scales.shape is None:
-            return self.choice.amplitude * self.plan.signal_variance
-        shape = self.choice.amplitude * self.scales.shape
-        return shape / self._bank.shape_variance(self.choice)
+        return self._bank.signal(self.choice, self.scales.shape)
 
     @property
     def _bank(self) -> Bank:
@@ -155,10 +152,8 @@ class Belief:
         )
 
     def _with_choice(self) -> "Belief":
-        bank, shape = self._bank, self.scales.shape
-        if shape is None:
-            shape = self.plan.signal_variance * bank.shape_variance(self.choice)
-        return replace(self, choice=bank.best(self.choice, shape, self.precision, self.information))
+        best = self._bank.best(self.choice, self.scales.shape, self.precision, self.information)
+        return replace(self, choice=best)
 
 
 def _spread_noise(encoding: Encoding) -> float:

@@ -301,7 +301,7 @@ def under_local(plan: Plan, epsilon: float, delta: float) -> Plan:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LargeDelta)  # the forecast's advice says it
         privacy = LocalDP(epsilon, delta)
-        return replace(plan, privacy=privacy, schedule=None, encoding="auto")
+        return replace(plan, privacy=privacy, schedule=None, exploration=None, encoding="auto")
 
 
 def forecast_table(found: Forecast) -> Table:

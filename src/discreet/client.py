@@ -14,7 +14,7 @@ again, and takes part in no more rounds than the plan's `rounds_per_user`.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,15 @@ Floats = NDArray[np.float64]
 class Chosen:
     """The scaled action of a round, and its position where candidates were given: private."""
 
-    point: Floats
-    position: int | None = None
+    point: Floats = field(repr=False)
+    position: int | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Device:
+    """The first record of a client: whether its noise is a simulation's."""
+
+    simulated: bool
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,7 @@ class Choice:
     chosen: int | None = None
 
 
-Record = Plan | Request | Offer | Chosen | Report | Decline | Receipt | Expired
+Record = Plan | Device | Request | Offer | Chosen | Report | Decline | Receipt | Expired
 
 
 def fresh_id() -> str:
@@ -107,7 +114,7 @@ class Client(Kept):
         self._ledger = Ledger(plan, journal, Record)
         try:
             if not self._ledger.replay(self._apply):
-                self._ledger.append(plan)
+                self._ledger.append(plan, Device(simulation is not None))
         except BaseException:
             self._ledger.close()
             raise
@@ -242,7 +249,8 @@ class Client(Kept):
             raise Refused("no action was chosen yet")
         epoch, bits = self._offer.epoch, source(self._simulation, self._offer.ask)
         integers = mechanism.report(self._plan, epoch, self.chosen.point, reward, bits=bits)
-        return Report(self._open_id, epoch.digest, integers)
+        simulated = None if bits.private else True
+        return Report(self._open_id, epoch.digest, integers, simulated=simulated)
 
     def _commit(self, *records: Record) -> None:
         with self._ledger.committed(*records):
@@ -252,6 +260,9 @@ class Client(Kept):
         match record:
             case Request():
                 self._begin(record)
+                return
+            case Device():
+                self._check_kind(record)
                 return
             case Offer():
                 self._pin.follow(record)
@@ -278,6 +289,11 @@ class Client(Kept):
                 raise JournalDamaged("a plan in the middle of a client's rounds")
         if not isinstance(record, Chosen | Expired) and record.id != self._open_id:
             raise InvalidArgument("id", "that of the open request")
+
+    def _check_kind(self, device: Device) -> None:
+        if device.simulated != (self._simulation is not None):
+            kind = "a simulation" if device.simulated else "a real client"
+            raise Refused(f"the journal is that of {kind}: it cannot go on as the other")
 
     def _begin(self, request: Request) -> None:
         self._request, self._settled = request, False

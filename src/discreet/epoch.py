@@ -192,7 +192,7 @@ def _policy(plan: Plan, posterior: Posterior, *, design: bool, length: int, key:
     rng = _public_generator(plan.digest, key)
     if design and plan.decisions == "box":
         return _menu_only(plan, spread(plan.domain, min(DESIGN, length), rng))
-    exploration = Exploration(0.0, 1.0, length) if design else plan.explore
+    exploration = Exploration(0.0, 1.0, DESIGN) if design else plan.explore
     draws = min(exploration.draws, length)
     normals = rng.standard_normal((draws, plan.map.dimension))
     mean = posterior.coefficients

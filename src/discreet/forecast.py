@@ -507,14 +507,15 @@ def _levels(
 
 
 def _under(plan: Plan, privacy: Privacy, rounds: int) -> Plan:
-    """The same plan under other privacy; a default schedule and encoding follow it."""
+    """The same plan under other privacy; what is left to defaults follows it."""
     with _quiet():
-        default = replace(plan, schedule=None, encoding="auto")
+        default = replace(plan, schedule=None, exploration=None, encoding="auto")
         return replace(
             plan,
             privacy=privacy,
             horizon=rounds,
             schedule=None if default.schedule == plan.schedule else plan.schedule,
+            exploration=None if default.exploration == plan.exploration else plan.exploration,
             encoding="auto" if default.encoding == plan.encoding else plan.encoding,
         )
 

@@ -71,5 +71,5 @@ def _check_agreed(plan: Plan, epoch: Epoch) -> None:
     if isinstance(plan.privacy, NonPrivate):
         return
     agreed = isinstance(epoch.encoding, plan.encode_with) and epoch.encoding.is_noisy
-    if not (agreed and epoch.encoding.bound(plan.map) <= plan.privacy.mu_per_round):
+    if not (agreed and plan.allows(epoch.encoding.bound(plan.map))):
         raise Refused("this epoch's noise is weaker than the plan promises: not released")

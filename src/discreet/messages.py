@@ -86,7 +86,8 @@ class Offer:
 class Report:
     """One randomised round, under the encoding of the epoch with this digest.
 
-    `seal` is a digest of the rest, made here: a report that was changed on the way does not read.
+    `simulated` marks one whose noise came from a seed; only a simulation counts it. `seal` is a
+    digest of the rest, made here: a report that was changed on the way does not read.
     It finds accidents, not forgers, who can make another; against those there is TLS.
 
     >>> Report("ab" * 16, "cd" * 32, np.array([3, -4])).integers.tolist()
@@ -97,10 +98,13 @@ class Report:
     epoch: str
     integers: NDArray[np.int64]
     seal: str = ""
+    simulated: bool | None = field(default=None, kw_only=True, metadata=canonical.OPTIONAL)
 
     def __post_init__(self) -> None:
         _check_id(self.id)
         _check_digest("epoch", self.epoch)
+        if self.simulated not in (None, True):
+            raise InvalidArgument("simulated", "true, or nothing")
         array = isinstance(self.integers, np.ndarray)  # pyright: ignore[reportUnnecessaryIsInstance]
         if not array or self.integers.ndim != 1 or self.integers.dtype != np.int64:
             raise InvalidArgument("integers", "a vector of 64-bit integers")
@@ -110,6 +114,7 @@ class Report:
         integers.setflags(write=False)
         object.__setattr__(self, "integers", integers)
         data = f"{self.id}{self.epoch}".encode() + integers.astype("<i8").tobytes()
+        data += b"simulated" if self.simulated else b""
         seal = hashlib.sha256(data).hexdigest()
         if self.seal not in ("", seal):
             raise InvalidArgument("seal", "the digest of this report: something in it was changed")

@@ -208,6 +208,10 @@ class Plan:
         """Whether every round is a report with noise of its own."""
         return isinstance(self.privacy, LocalDP)
 
+    def allows(self, bound: float) -> bool:
+        """Whether what costs one round so much keeps the promise; a hair is for rounding alone."""
+        return self.mu is None or bound <= self.mu * (1.0 + 1e-11)
+
     @property
     def centre(self) -> float:
         """The middle of the reward range: what the model calls zero."""

@@ -102,7 +102,7 @@ class Asked:
     """Ask `number` was answered with the scaled action `point`, for a user's pseudonym."""
 
     number: int
-    point: NDArray[np.float64]
+    point: NDArray[np.float64] = field(repr=False)
     user: str | None = None
 
 
@@ -111,7 +111,7 @@ class Told:
     """Trial `number` brought this (clipped) reward."""
 
     number: int
-    reward: float
+    reward: float = field(repr=False)
 
 
 @dataclass(frozen=True)

@@ -162,6 +162,8 @@ class Tally:
         """Whether a report would be counted now: False for one that was; errors for others."""
         if report.epoch != self._epoch.digest:
             raise TrialClosed("this report is for another epoch than the open one: it has expired")
+        if bool(report.simulated) != self._simulated:
+            raise Refused("simulated reports and real ones do not go together")
         ticket = self._tickets.get(report.id)
         if ticket is not None and is_repeat(ticket.state, "report"):
             return False
