@@ -4,18 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.kept import Kept
+from tests.local_plans import SETS, local_plan, local_plans
 
 from discreet import (
-    Box,
     Client,
     JointDP,
     Linear,
     LocalDP,
     NonPrivate,
     Plan,
-    Schedule,
     Server,
-    SquaredExponential,
 )
 from discreet.budget import Simulation
 from discreet.client import fresh_id
@@ -36,49 +35,8 @@ from discreet.pin import Pin, check_epoch
 from discreet.release import Release
 from discreet.residuals import Noise, Residual
 
-
-def make_plan(**parts):
-    defaults = {
-        "domain": Box({"dose": (0, 10)}),
-        "privacy": LocalDP(4.0, 1e-3),
-        "kernel": SquaredExponential(0.4),
-        "schedule": Schedule(first=3, growth=2.0),
-    }
-    return Plan(**(defaults | parts))
-
-
-PLANS = {
-    "reward": make_plan(),
-    "fourier": make_plan(decisions="candidates"),
-    "gram": make_plan(decisions="candidates", encoding="gram"),
-    "context": make_plan(domain=Box({"dose": (0, 10), "age": (18, 90)}, context=["age"])),
-}
-SETS = {
-    "reward": {},
-    "fourier": {"candidates": [[1.0], [4.0], [9.0]]},
-    "gram": {"candidates": [[1.0], [4.0], [9.0]]},
-    "context": {"context": {"age": 61}},
-}
+PLANS = local_plans()
 PLAN = PLANS["reward"]
-
-
-class Kept:
-    """A journal in a list, which can be made to fail."""
-
-    def __init__(self, kept=()):
-        self.kept = list(kept)
-        self.failing = False
-
-    def append(self, *records):
-        if self.failing:
-            raise JournalFailed("the disk is full")
-        self.kept.extend(records)
-
-    def records(self):
-        return iter(list(self.kept))
-
-    def close(self):
-        pass
 
 
 def play(server, count, reward=0.7, plan=PLAN, **decisions):
@@ -255,7 +213,7 @@ def test_a_report_that_could_not_be_kept_is_not_shown_and_not_drawn_again(monkey
 
 
 def test_neither_reward_nor_decision_set_is_in_what_is_sent_or_kept():
-    plan = make_plan(decisions="candidates", rewards=(0.0, 1000.0))
+    plan = local_plan(decisions="candidates", rewards=(0.0, 1000.0))
     journal, server = Kept(), Server(plan)
     client = Client(plan, journal)
     client.choose(server.offer(client.request()), [[1.25], [7.625]])
@@ -271,7 +229,7 @@ def test_neither_reward_nor_decision_set_is_in_what_is_sent_or_kept():
 
 @pytest.mark.parametrize("rounds", [1, 2, 5])
 def test_a_client_takes_part_no_more_often_than_its_cap(rounds):
-    plan = make_plan(privacy=LocalDP(4.0, 1e-3, rounds_per_user=rounds))
+    plan = local_plan(privacy=LocalDP(4.0, 1e-3, rounds_per_user=rounds))
     server, journal = Server(plan), Kept()
     for _ in range(rounds):
         client = Client(plan, journal)  # a new start does not forget
@@ -300,7 +258,7 @@ def test_a_request_that_never_led_to_a_choice_does_not_count():
 
 
 def test_a_report_waits_for_its_receipt_before_the_next_round():
-    plan = make_plan(privacy=LocalDP(4.0, 1e-3, rounds_per_user=2))
+    plan = local_plan(privacy=LocalDP(4.0, 1e-3, rounds_per_user=2))
     server, client = chosen(plan)
     with pytest.raises(Refused, match="a round is open"):
         client.request()
@@ -312,7 +270,7 @@ def test_a_report_waits_for_its_receipt_before_the_next_round():
 
 
 def test_a_report_that_came_too_late_is_let_go():
-    plan = make_plan(privacy=LocalDP(4.0, 1e-3, rounds_per_user=2))
+    plan = local_plan(privacy=LocalDP(4.0, 1e-3, rounds_per_user=2))
     server, client = chosen(plan)
     report = client.report(0.4)
     play(server, 3, plan=plan)
@@ -403,7 +361,7 @@ def test_an_epoch_of_another_encoding_is_refused():
 
 @pytest.mark.parametrize("place", [1.5, -0.1, 1e6])
 def test_a_menu_outside_the_domain_is_refused_for_features_are_bounded_only_inside(place):
-    plan = make_plan(kernel=Linear(), features="grid") if place > 1e5 else PLAN
+    plan = local_plan(kernel=Linear(), features="grid") if place > 1e5 else PLAN
     epoch = Server(plan).study.open_epoch
     menu = epoch.policy.menu.copy()
     menu[0] = place
@@ -489,13 +447,13 @@ def test_an_abandoned_round_can_not_be_reported():
 @pytest.mark.parametrize("privacy", [NonPrivate(), JointDP(1.0, 1e-3)], ids=repr)
 def test_a_plan_that_is_not_local_has_no_clients(privacy):
     with pytest.raises(InvalidArgument, match="plan: expected one with LocalDP privacy"):
-        Client(make_plan(privacy=privacy))
+        Client(local_plan(privacy=privacy))
 
 
 def test_a_device_holds_on_to_the_plan_it_pinned(tmp_path):
     path = tmp_path / "mine.db"
     Client(PLAN, path).close()
-    weaker = make_plan(privacy=LocalDP(8.0, 1e-3))
+    weaker = local_plan(privacy=LocalDP(8.0, 1e-3))
     with pytest.raises(JournalForeign, match="another plan: privacy"):
         Client(weaker, path)
     with SQLiteJournal(path) as journal:
@@ -533,7 +491,7 @@ def grown(count):
 
 
 def test_a_client_follows_the_chain_however_many_epochs_it_missed():
-    plan = make_plan(privacy=LocalDP(4.0, 1e-3, rounds_per_user=9))
+    plan = local_plan(privacy=LocalDP(4.0, 1e-3, rounds_per_user=9))
     server, client = Server(plan), Client(plan)
     epochs = []
     for missed in (0, 2, 0, 5, 20, 1):
@@ -585,7 +543,7 @@ def test_a_second_version_of_the_same_epoch_is_refused():
 
 
 def test_who_was_shown_a_forged_epoch_notices_at_the_next_release():
-    plan = make_plan(privacy=LocalDP(4.0, 1e-3, rounds_per_user=2))
+    plan = local_plan(privacy=LocalDP(4.0, 1e-3, rounds_per_user=2))
     server, client = Server(plan), Client(plan)
     offer = server.offer(client.request())
     policy = replace(offer.epoch.policy, menu=offer.epoch.policy.menu[::-1].copy())
@@ -616,7 +574,7 @@ def test_an_older_epoch_is_refused():
 
 
 def test_the_chain_survives_the_wire_and_a_restart():
-    plan = make_plan(privacy=LocalDP(4.0, 1e-3, rounds_per_user=3))
+    plan = local_plan(privacy=LocalDP(4.0, 1e-3, rounds_per_user=3))
     server, journal = Server(plan), Kept()
     for expected in (0, 1, 2):
         client = Client(plan, journal)

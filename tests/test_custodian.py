@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from tests.kept import Kept
 
 from discreet import (
     Bandit,
@@ -66,25 +67,6 @@ def make_plan(kind="box", protect="decisions", encoding="reward", **parts):
 
 
 PLAN = make_plan()
-
-
-class Kept:
-    """A journal in a list, which can be made to fail."""
-
-    def __init__(self, kept=()):
-        self.kept = list(kept)
-        self.failing = False
-
-    def append(self, *records):
-        if self.failing:
-            raise JournalFailed("the disk is full")
-        self.kept.extend(records)
-
-    def records(self):
-        return iter(list(self.kept))
-
-    def close(self):
-        pass
 
 
 def id_of(number):

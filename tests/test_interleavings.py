@@ -10,6 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from tests.kept import Kept
 
 from discreet import Box, Client, LocalDP, Plan, Schedule, Server, SquaredExponential, canonical
 from discreet.budget import Simulation
@@ -26,22 +27,6 @@ def make_plan(first, rounds):
         kernel=SquaredExponential(1.0),
         schedule=Schedule(first=first, growth=2.0),
     )
-
-
-class Kept:
-    """A journal in a list."""
-
-    def __init__(self, kept=()):
-        self.kept = list(kept)
-
-    def append(self, *records):
-        self.kept.extend(records)
-
-    def records(self):
-        return iter(list(self.kept))
-
-    def close(self):
-        pass
 
 
 @cache

@@ -10,6 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from tests.kept import Kept
 
 from discreet import (
     Box,
@@ -32,22 +33,6 @@ from discreet.randomness import source
 from discreet.release import Release
 from discreet.session import Told
 from discreet.sums import Sums
-
-
-class Kept:
-    """A journal in a list."""
-
-    def __init__(self, kept=()):
-        self.kept = list(kept)
-
-    def append(self, *records):
-        self.kept.extend(records)
-
-    def records(self):
-        return iter(list(self.kept))
-
-    def close(self):
-        pass
 
 
 def make_plan(first, expire_after):

@@ -4,6 +4,8 @@ import threading
 
 import numpy as np
 import pytest
+from tests.kept import Kept
+from tests.local_plans import SETS, local_plan, local_plans
 
 from discreet import (
     Bandit,
@@ -30,49 +32,15 @@ from discreet.messages import Report, write
 from discreet.session import Abandoned, Asked, Told
 from discreet.study import Study
 
+SCHEDULE = Schedule(first=4, growth=1.5)
+
 
 def make_plan(**parts):
-    defaults = {
-        "domain": Box({"dose": (0, 10)}),
-        "privacy": LocalDP(4.0, 1e-3),
-        "kernel": SquaredExponential(0.4),
-        "schedule": Schedule(first=4, growth=1.5),
-    }
-    return Plan(**(defaults | parts))
+    return local_plan(**({"schedule": SCHEDULE} | parts))
 
 
-PLANS = {
-    "reward": make_plan(),
-    "fourier": make_plan(decisions="candidates"),
-    "gram": make_plan(decisions="candidates", encoding="gram"),
-    "context": make_plan(domain=Box({"dose": (0, 10), "age": (18, 90)}, context=["age"])),
-}
-SETS = {
-    "reward": {},
-    "fourier": {"candidates": [[1.0], [4.0], [9.0]]},
-    "gram": {"candidates": [[1.0], [4.0], [9.0]]},
-    "context": {"context": {"age": 61}},
-}
+PLANS = local_plans(schedule=SCHEDULE)
 PLAN = PLANS["reward"]
-
-
-class Kept:
-    """A journal in a list, which can be made to fail."""
-
-    def __init__(self):
-        self.kept = []
-        self.failing = False
-
-    def append(self, *records):
-        if self.failing:
-            raise JournalFailed("the disk is full")
-        self.kept.extend(records)
-
-    def records(self):
-        return iter(list(self.kept))
-
-    def close(self):
-        pass
 
 
 def play(bandit, count, **decisions):

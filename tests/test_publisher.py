@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.kept import Kept
 
 from discreet import Box, JointDP, Plan, Publisher, Schedule, SquaredExponential, Study, canonical
 from discreet.errors import InvalidArgument, JournalDamaged, JournalFailed, StudyEnded
@@ -17,25 +18,6 @@ PLAN = Plan(
     schedule=Schedule(first=3, growth=2.0),
     horizon=9,
 )
-
-
-class Kept:
-    """A journal in a list, which can be made to fail."""
-
-    def __init__(self, kept=()):
-        self.kept = list(kept)
-        self.failing = False
-
-    def append(self, *records):
-        if self.failing:
-            raise JournalFailed("the disk is full")
-        self.kept.extend(records)
-
-    def records(self):
-        return iter(list(self.kept))
-
-    def close(self):
-        pass
 
 
 def release_of(publisher, **parts):

@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import chi2, norm
+from tests.kept import Kept
+from tests.local_plans import local_plan
 
-from discreet import Box, Client, JointDP, LocalDP, Plan, Schedule, Server, SquaredExponential
+from discreet import Client, JointDP, LocalDP, Schedule, Server
 from discreet.budget import Simulation
 from discreet.errors import (
     InvalidArgument,
@@ -31,44 +33,14 @@ from discreet.server import compacted
 from discreet.study import Study
 from discreet.tally import REFUSED, WIDER, Limits, Tally, influence
 
-
-def make_plan(**parts):
-    defaults = {
-        "domain": Box({"dose": (0, 10)}),
-        "privacy": LocalDP(4.0, 1e-3),
-        "kernel": SquaredExponential(0.4),
-        "schedule": Schedule(first=3, growth=2.0),
-    }
-    return Plan(**(defaults | parts))
-
-
-PLAN = make_plan()
+PLAN = local_plan()
 PLANS = {
     "reward": PLAN,
-    "fourier": make_plan(decisions="candidates"),
-    "gram": make_plan(decisions="candidates", encoding="gram"),
-    "strong": make_plan(privacy=LocalDP(0.5, 1e-3)),
-    "weak": make_plan(privacy=LocalDP(15.0, 1e-2), decisions="candidates"),
+    "fourier": local_plan(decisions="candidates"),
+    "gram": local_plan(decisions="candidates", encoding="gram"),
+    "strong": local_plan(privacy=LocalDP(0.5, 1e-3)),
+    "weak": local_plan(privacy=LocalDP(15.0, 1e-2), decisions="candidates"),
 }
-
-
-class Kept:
-    """A journal in a list, which can be made to fail."""
-
-    def __init__(self, kept=()):
-        self.kept = list(kept)
-        self.failing = False
-
-    def append(self, *records):
-        if self.failing:
-            raise JournalFailed("the disk is full")
-        self.kept.extend(records)
-
-    def records(self):
-        return iter(list(self.kept))
-
-    def close(self):
-        pass
 
 
 def id_of(number):
@@ -181,7 +153,7 @@ def test_a_report_for_a_closed_epoch_has_expired_whether_it_was_counted_or_not()
 
 
 def test_rounds_expire_after_the_plans_number_of_asks():
-    plan = make_plan(expire_after=2, schedule=Schedule(first=9, growth=2.0))
+    plan = local_plan(expire_after=2, schedule=Schedule(first=9, growth=2.0))
     server = Server(plan)
     for number in range(4):
         server.offer(Request(id_of(number)))
@@ -321,7 +293,7 @@ def test_an_epoch_whose_sums_could_overflow_is_refused():
 
 
 def test_an_epoch_without_noise_has_no_limits():
-    epoch = Study(make_plan(privacy=JointDP(1.0, 1e-3))).next_epoch()
+    epoch = Study(local_plan(privacy=JointDP(1.0, 1e-3))).next_epoch()
     quiet = replace(epoch, encoding=replace(epoch.encoding, noise=type(epoch.encoding.noise)(0, 0)))
     with pytest.raises(InvalidArgument, match="noise on every integer"):
         Limits.of(PLAN, quiet)
@@ -341,7 +313,7 @@ def posterior_after(plan, epoch, prior, total, reports):
 
 def test_ten_thousand_clients_a_tenth_malicious_move_the_posterior_within_the_documented_bound():
     reports, malicious = 10_000, 1_000
-    plan = make_plan(schedule=Schedule(first=reports, growth=2.0), signal_std=0.25, noise_std=0.25)
+    plan = local_plan(schedule=Schedule(first=reports, growth=2.0), signal_std=0.25, noise_std=0.25)
     server, rng = Server(plan, simulated=True), np.random.default_rng(3)
     epoch = server.study.open_epoch
     limits, prior = Limits.of(plan, epoch), Posterior.prior(plan.map, 0.25)
@@ -468,7 +440,7 @@ def test_a_server_keeps_its_file_to_itself_and_its_plan(tmp_path):
     with Server(PLAN, path) as server:
         assert (server.asked, server.reports) == (4, 1)
     with pytest.raises(JournalForeign, match="another plan: privacy"):
-        Server(make_plan(privacy=LocalDP(2.0, 1e-3)), path)
+        Server(local_plan(privacy=LocalDP(2.0, 1e-3)), path)
     with pytest.raises(Refused, match="that of a real study"):
         Server(PLAN, path, simulated=True)
 
@@ -484,7 +456,7 @@ def test_a_damaged_journal_is_not_used(cut):
 
 
 def test_the_study_ends_at_its_horizon():
-    plan = make_plan(horizon=4)
+    plan = local_plan(horizon=4)
     server = Server(plan)
     play(server, 4, plan=plan)
     with pytest.raises(StudyEnded, match="the horizon is reached"):
@@ -507,7 +479,7 @@ def test_a_simulated_server_claims_no_privacy():
 
 def test_a_plan_that_is_not_local_has_no_server():
     with pytest.raises(InvalidArgument, match="plan: expected one with LocalDP"):
-        Tally(make_plan(privacy=JointDP(1.0, 1e-3)))
+        Tally(local_plan(privacy=JointDP(1.0, 1e-3)))
 
 
 def test_clients_and_server_play_a_study_over_the_wire():

@@ -1,0 +1,22 @@
+"""A journal in a list: what a role kept can be looked at, copied, and made to fail."""
+
+from discreet.errors import JournalFailed
+
+
+class Kept:
+    """Implements `discreet.journal.Journal`."""
+
+    def __init__(self, kept=()):
+        self.kept = list(kept)
+        self.failing = False
+
+    def append(self, *records):
+        if self.failing:
+            raise JournalFailed("the disk is full")
+        self.kept.extend(records)
+
+    def records(self):
+        return iter(list(self.kept))
+
+    def close(self):
+        pass
