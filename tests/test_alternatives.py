@@ -8,13 +8,14 @@ from discreet.experiments.alternatives import (
     PREFIX,
     WIDE,
     Cell,
+    Result,
     cells,
     play,
-    read,
     run,
     table,
 )
 from discreet.experiments.problems import find_problem
+from discreet.experiments.runs import read_runs
 from discreet.simulation import Setting, simulate
 
 
@@ -51,8 +52,8 @@ def test_a_table_that_was_stopped_goes_on_where_it_was(tmp_path):
     begun = path.read_bytes()
     run(path, wanted, processes=1)
     assert path.read_bytes().startswith(begun)
-    assert {(r.way, r.run) for r in read(path)} == {(c.way, c.run) for c in wanted}
+    assert {(r.way, r.run) for r in read_runs(Result, path)} == {(c.way, c.run) for c in wanted}
     whole = path.read_bytes()
     run(path, wanted, processes=1)
     assert path.read_bytes() == whole
-    assert table(read(path)).count("| synthetic | 40 | 1 |") == 2
+    assert table(read_runs(Result, path)).count("| synthetic | 40 | 1 |") == 2

@@ -23,14 +23,13 @@ from discreet.experiments.paper_table import (
     Row,
     cells,
     play,
-    read,
     slopes,
     table,
-    write,
 )
 from discreet.experiments.prefix import Rule
 from discreet.experiments.printed_audit import CASES, PrintedGame, audit_printed
 from discreet.experiments.problems import find_problem
+from discreet.experiments.runs import read_runs, write_runs
 from discreet.noise import Independent, Tree
 from discreet.residuals import Noise
 from discreet.simulation import Setting, World, plan_for, simulate
@@ -203,7 +202,7 @@ def test_what_makes_no_sense_is_refused(options, argument):
 
 
 def test_the_committed_table_has_every_cell_and_no_run_twice():
-    rows = read(DATA)
+    rows = read_runs(Row, DATA)
     keys = [(r.noise, r.confidence, r.epsilon, r.run) for r in rows]
     assert len(set(keys)) == len(keys)
     assert {key[:3] for key in keys} == {(c.noise, c.confidence, c.epsilon) for c in cells()}
@@ -213,15 +212,15 @@ def test_the_committed_table_has_every_cell_and_no_run_twice():
 
 def test_the_committed_table_is_what_the_code_plays():
     """Uniform play, whose floating point is the same everywhere, to the printed digits."""
-    rows = {r.run: r.regret for r in read(DATA) if r.noise == "none: uniform play"}
+    rows = {r.run: r.regret for r in read_runs(Row, DATA) if r.noise == "none: uniform play"}
     found = simulate(find_problem("synthetic"), Setting("random", ROUNDS), seed=0, run=0)
     assert rows[0] == pytest.approx(float(found.regrets.sum()), abs=1e-3)
 
 
 def test_rows_survive_the_file(tmp_path):
     rows = [play(Cell("tree", "practical", 1.0), run, rounds=4) for run in range(2)]
-    write(rows, tmp_path / "rows.csv")
-    assert read(tmp_path / "rows.csv") == rows
+    write_runs(Row, tmp_path / "rows.csv", rows)
+    assert read_runs(Row, tmp_path / "rows.csv") == rows
     assert len(table(rows)) == 3
 
 

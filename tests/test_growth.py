@@ -9,8 +9,9 @@ from discreet.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate
 from discreet.errors import InvalidArgument
 from discreet.experiments import between, crowds, figures, growth
 from discreet.experiments.crowds import decision_sets, play_crowd
-from discreet.experiments.growth import Point, collect, growth_of, read_table, write_table
+from discreet.experiments.growth import Point, collect, growth_of
 from discreet.experiments.problems import Bumps, find_problem
+from discreet.experiments.runs import read_runs, write_runs
 from discreet.plan import Schedule
 from discreet.simulation import Setting
 
@@ -104,22 +105,22 @@ def test_a_table_survives_storage_and_is_resumed(tmp_path, monkeypatch):
 
     monkeypatch.setattr(growth, "play_run", play_run)
     first = collect(path, runs=2, seed=0, octaves=(4, 5, 6, 7))
-    assert sorted(read_table(path), key=str) == sorted(first, key=str)
+    assert sorted(read_runs(Point, path), key=str) == sorted(first, key=str)
     again = collect(path, runs=3, seed=0, octaves=(4, 5, 6, 7))
     assert played == [(m, r) for r in range(3) for m in ("joint", "local")]
     assert len(again) == 24
     path.write_text("something else\n")
     with pytest.raises(InvalidArgument, match="table"):
-        read_table(path)
-    assert read_table(tmp_path / "missing.csv") == []
+        read_runs(Point, path)
+    assert read_runs(Point, tmp_path / "missing.csv") == []
 
 
 def test_regret_is_read_at_every_octave(tmp_path):
     points = growth.play_run("local", seed=0, run=0, octaves=(4, 5, 6))
     assert [point.rounds for point in points] == [16, 32, 64]
     assert 0 < points[0].regret < points[2].regret
-    write_table(tmp_path / "t.csv", points)
-    assert read_table(tmp_path / "t.csv") == points
+    write_runs(Point, tmp_path / "t.csv", points)
+    assert read_runs(Point, tmp_path / "t.csv") == points
 
 
 def test_the_figure_shows_both_models_and_the_slopes_of_the_theory(tmp_path, monkeypatch):

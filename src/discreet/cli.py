@@ -239,8 +239,7 @@ def forecast_command(
     Example: discreet forecast --dimension 1 --lengthscale 0.3 --epsilon 0.5 --epsilon 5
     """
     check_places(figure)
-    if figure.suffix not in (".png", ".svg", ".pdf"):
-        raise InvalidArgument("figure", "a writable .png, .svg or .pdf", str(figure))
+    check_picture(figure)
     plan = forecast_plan(problem, dimension, lengthscale, rewards, candidates, rounds)
     levels = set(epsilon or (0.1, 1.0, 10.0))
     if model == "local":
@@ -256,6 +255,11 @@ def forecast_command(
             seed=seed,
             advance=lambda n: bar.advance(task, n),
         )
+    show_forecast(found, problem, figure, as_json=as_json)
+
+
+def show_forecast(found: Forecast, problem: str | None, figure: Path, *, as_json: bool) -> None:
+    """The figure, and the table with its advice or one JSON object."""
     from discreet.experiments.figures import forecast_figure  # matplotlib is slow to import
 
     forecast_figure(found, figure)
@@ -373,6 +377,12 @@ def give_or_take(estimate: Estimate) -> str:
         return f"{estimate.mean:.3g}"
     digits = max(0, -math.floor(math.log10(estimate.sem)))
     return f"{estimate.mean:.{digits}f}±{estimate.sem:.{digits}f}"
+
+
+def check_picture(path: Path) -> None:
+    """Refuse a figure of a kind that cannot be drawn before anything is played."""
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise InvalidArgument("figure", "a writable .png, .svg or .pdf", str(path))
 
 
 def check_places(*paths: Path) -> None:

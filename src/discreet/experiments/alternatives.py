@@ -7,13 +7,12 @@ again: stop and go on as you like. `--table` prints mean, standard error and wor
 """
 
 import argparse
-import csv
 import itertools
 import math
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from discreet.budget import GaussianPrivacy, JointDP
 from discreet.encodings import EncodingChoice
 from discreet.experiments.prefix import release_times, simulate_prefix
 from discreet.experiments.problems import find_problem
+from discreet.experiments.runs import read_runs, write_runs
 from discreet.noise import BLT, SquareRoot, Strategy, Tree
 from discreet.simulation import Setting, simulate, standard_error
 
@@ -104,40 +104,16 @@ def _strategy(cell: Cell) -> Strategy:
     return kinds[cell.way]()
 
 
-def read(path: Path) -> list[Result]:
-    """The runs that a file holds."""
-    if not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as file:
-        return [
-            Result(
-                row["problem"],
-                row["way"],
-                float(row["epsilon"]),
-                int(row["rounds"]),
-                int(row["seed"]),
-                int(row["run"]),
-                float(row["regret"]),
-            )
-            for row in csv.DictReader(file)
-        ]
-
-
 def run(path: Path, wanted: Iterable[Cell], *, processes: int) -> None:
     """Play what the file does not hold yet; every run is written when it is finished."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    done = {Cell(**{f.name: getattr(each, f.name) for f in fields(Cell)}) for each in read(path)}
-    missing = [cell for cell in wanted if cell not in done]
-    names = [field.name for field in fields(Result)]
-    with path.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, names, lineterminator="\n")
-        if not done:
-            writer.writeheader()
-        with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-            for count, result in enumerate(pool.map(play, missing), start=1):
-                writer.writerow(asdict(result))
-                file.flush()
-                _say(f"{count} of {len(missing)}: {result}")
+    results = read_runs(Result, path)
+    done = {replace(each, regret=0.0) for each in results}
+    missing = [cell for cell in wanted if Result(**asdict(cell), regret=0.0) not in done]
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        for count, result in enumerate(pool.map(play, missing), start=1):
+            results.append(result)
+            write_runs(Result, path, results)
+            _say(f"{count} of {len(missing)}: {result}")
 
 
 def table(results: list[Result]) -> str:
@@ -177,7 +153,7 @@ def main() -> None:
     options = parser.parse_args()
     if not options.table:
         run(options.path, cells(options.seed, options.runs), processes=options.processes)
-    _say(table(read(options.path)))
+    _say(table(read_runs(Result, options.path)))
 
 
 def _say(words: str) -> None:

@@ -11,10 +11,9 @@ a = 3/4 for local privacy, up to logarithms (docs/errata.md).
 """
 
 import argparse
-import csv
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +25,7 @@ from discreet.budget import JointDP, LocalDP, Privacy
 from discreet.errors import InvalidArgument
 from discreet.experiments.crowds import play_crowd
 from discreet.experiments.problems import find_problem
+from discreet.experiments.runs import read_runs, write_runs
 from discreet.simulation import Model, Setting
 
 Floats = NDArray[np.float64]
@@ -120,32 +120,6 @@ def _slope(rounds: Sequence[int], table: Floats, fitted: int) -> float:
     return float(np.dot(x - x.mean(), y) / np.sum(np.square(x - x.mean())))
 
 
-def read_table(path: Path) -> list[Point]:
-    """The points of an earlier call; none where there is no table."""
-    if not path.exists():
-        return []
-    kinds = [str, float, float, int, int, int, float]
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))
-    if not rows or rows[0] != [field.name for field in fields(Point)]:
-        raise InvalidArgument("table", "a table that this program wrote", str(path))
-    try:
-        values = [[kind(text) for kind, text in zip(kinds, row, strict=True)] for row in rows[1:]]
-    except ValueError as error:
-        raise InvalidArgument("table", f"a table that this program wrote ({error})") from None
-    return [Point(*row) for row in values]  # pyright: ignore[reportArgumentType]
-
-
-def write_table(path: Path, points: Iterable[Point]) -> None:
-    """Every point, in order, as comma-separated values; replaced whole or not at all."""
-    draft = path.with_name(path.name + ".part")
-    with draft.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(field.name for field in fields(Point))
-        writer.writerows(sorted(astuple(point) for point in points))
-    draft.replace(path)
-
-
 def collect(
     path: Path,
     *,
@@ -155,14 +129,14 @@ def collect(
     heard: Callable[[str], None] = lambda words: None,
 ) -> list[Point]:
     """The points of all runs in both models, writing the table after each run that was missing."""
-    points = read_table(path)
+    points = read_runs(Point, path)
     present = {(point.model, point.seed, point.run, point.rounds) for point in points}
     for run in range(checks.count("runs", runs)):
         for model in THEORY:
             if all((model, seed, run, 1 << k) in present for k in octaves):
                 continue
             points += play_run(model, seed=seed, run=run, octaves=octaves)
-            write_table(path, points)
+            write_runs(Point, path, sorted(points, key=astuple))
             heard(f"{model}, run {run}: regret {points[-1].regret:.0f} after {points[-1].rounds:,}")
     return points
 

@@ -6,11 +6,10 @@ the table and how regret grows as privacy does. Runs that the file has already a
     python -m discreet.experiments.paper_table docs/data/paper-table.csv
 """
 
-import csv
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -21,6 +20,7 @@ from discreet.budget import GaussianPrivacy, JointDP
 from discreet.experiments.as_printed import Form, Printed, simulate_printed
 from discreet.experiments.prefix import Confidence, simulate_prefix
 from discreet.experiments.problems import find_problem
+from discreet.experiments.runs import read_runs, write_runs
 from discreet.noise import BLT, SquareRoot, Strategy, Tree
 from discreet.simulation import Setting, simulate, standard_error
 
@@ -142,34 +142,9 @@ def slopes(rows: Iterable[Row]) -> list[str]:
     return lines
 
 
-def write(rows: Iterable[Row], path: Path) -> None:
-    """As comma-separated values."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        lines = csv.DictWriter(file, [f.name for f in fields(Row)], lineterminator="\n")
-        lines.writeheader()
-        lines.writerows(asdict(row) for row in rows)
-
-
-def read(path: Path) -> list[Row]:
-    """What `write` wrote."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return [
-            Row(
-                line["noise"],
-                line["confidence"],
-                float(line["epsilon"]),
-                float(line["delta"]),
-                int(line["rounds"]),
-                int(line["run"]),
-                float(line["regret"]),
-            )
-            for line in csv.DictReader(file)
-        ]
-
-
 def main(path: Path, workers: int = 2) -> None:
     """Play what the file does not have, write it down run by run, print the tables."""
-    rows = read(path) if path.exists() else []
+    rows = read_runs(Row, path)
     done = {(row.noise, row.confidence, row.epsilon, row.run) for row in rows}
     # Run by run, so that a table that is stopped early compares the same worlds.
     wanted = [(cell, run) for run in range(RUNS) for cell in cells()]
@@ -177,7 +152,8 @@ def main(path: Path, workers: int = 2) -> None:
     with ProcessPoolExecutor(workers) as pool:
         for job in as_completed([pool.submit(play, cell, run) for cell, run in jobs]):
             rows.append(job.result())
-            write(sorted(rows, key=lambda r: (r.epsilon, r.noise, r.confidence, r.run)), path)
+            ordered = sorted(rows, key=lambda r: (r.epsilon, r.noise, r.confidence, r.run))
+            write_runs(Row, path, ordered)
     sys.stdout.write("\n".join([*table(rows), "", *slopes(rows), ""]))
 
 
