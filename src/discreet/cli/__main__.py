@@ -1,0 +1,5 @@
+"""`python -m discreet.cli`."""
+
+from discreet.cli import main
+
+main()
