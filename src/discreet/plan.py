@@ -192,13 +192,14 @@ class Plan:
             return None
         size = self.encode_with.most_integers(self.map)
         touched = (1.0 if self.is_local else 2.0) * privacy.rounds_per_user
-        slack = touched * (1.0 + math.exp(privacy.epsilon)) * size * SLACK_PER_INTEGER
+        growth = math.exp(min(privacy.epsilon, 700.0))  # beyond, no float holds it
+        slack = touched * (1.0 + growth) * size * SLACK_PER_INTEGER
         if slack > privacy.delta / 2:
+            least = f"delta of at least {2 * slack:.1g}, or " if 2 * slack < 1.0 else ""
             raise InvalidArgument(
                 "privacy",
-                f"delta of at least {2 * slack:.1g}, or a smaller epsilon: the finite precision of "
-                "noise could not be certified",
-                privacy.delta,
+                f"{least}a smaller epsilon: the finite precision of noise could not be certified",
+                privacy.delta if least else privacy.epsilon,
             )
         cost = GaussianPrivacy.of(privacy.epsilon, privacy.delta - slack)
         return privacy.per_round(cost.mu) * (1.0 - 1e-9)
