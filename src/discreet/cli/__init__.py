@@ -53,6 +53,8 @@ def root(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; whatever goes wrong becomes one line and an exit code."""
     os.environ.update((name, "1") for name in THREADS)
+    if "_DISCREET_COMPLETE" in os.environ:
+        os.environ["COLUMNS"] = "1000"  # a shell takes a line for each word: no help may be broken
     given = sys.argv[1:] if arguments is None else list(arguments)
     with threadpool_limits(1):
         sys.exit(run(given or ["--help"]))

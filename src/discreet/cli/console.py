@@ -103,12 +103,14 @@ def rounds_progress() -> Generator[Progress]:
 @contextmanager
 def shown(bar: Progress) -> Generator[Progress]:
     """A bar that leaves nothing behind when the work fails: then the error says it all."""
-    with bar:
-        try:
-            yield bar
-        except BaseException:
-            bar.live.transient = True
-            raise
+    bar.start()
+    try:
+        yield bar
+    except BaseException:
+        bar.live.transient = True
+        bar.live.stop()
+        raise
+    bar.stop()
 
 
 # -- words and tables

@@ -253,9 +253,10 @@ def budget_words(found: dict[str, Any]) -> list[str]:
     levels = ", ".join(f"{value:.3g} at {delta}" for delta, value in known["epsilon_at"].items())
     spent = "nothing: nothing is released"
     if known["spent_at_most"]["mu"]:
-        spent = f"all of it by a person whose {times} are used, and never more"
+        spent = f"all of it, by a person who has had {times}; nobody spends more"
+    real = ", had the noise been real" if found["simulated"] else ""
     return [
-        f"Budget: mu = {known['mu']:.4g} for one person in at most {times}, which is epsilon "
+        f"Budget{real}: mu = {known['mu']:.4g} for one person in at most {times}, which is epsilon "
         f"(at delta) = {levels}.",
         f"Spent so far, at most: {spent}.",
     ]
@@ -272,8 +273,9 @@ def epoch_table(found: dict[str, Any]) -> Table:
         box=SIMPLE_HEAD,
         pad_edge=False,
     )
-    for heading in ("epoch", "asks", "released", "reports", "clipped at", "noise", ""):
-        table.add_column(heading, justify="right" if heading else "left")
+    for heading in ("epoch", "asks", "released", "clipped at", "noise"):
+        table.add_column(heading, justify="right")
+    table.add_column("")
     rows = found["epochs"]
     for at, row in enumerate(rows):
         if len(rows) <= ROWS or at < 3 or at >= len(rows) - ROWS + 4:
@@ -286,11 +288,11 @@ def epoch_table(found: dict[str, Any]) -> Table:
 def epoch_words(row: dict[str, Any]) -> tuple[str, ...]:
     """A row of the table."""
     last = row["first"] + row["length"] - 1
+    reports = "" if row["reports"] is None else f", {row['reports']:,} reports"
     return (
         str(row["number"]),
         f"{row['first']:,} to {last:,}",
-        "open" if row["asks"] is None else f"{row['asks']:,}",
-        "" if row["reports"] is None else f"{row['reports']:,}",
+        "open" if row["asks"] is None else f"{row['asks']:,}{reports}",
         f"±{row['width']:.3g}",
         f"{row['noise_std']:.3g}",
         "fills the domain" if row["fills_the_domain"] else "",

@@ -134,6 +134,7 @@ def draw_surface(study: Study, context: dict[str, Value] | None) -> Any:
     ):
         image = axes.pcolormesh(x, y, values, cmap=colours, shading="nearest", rasterized=True)
         figure.colorbar(image, ax=axes, label=words)
+        axes.patch.set(hatch="///", edgecolor="#bbbbbb")  # where nothing is allowed
         axes.set(xlabel=f"{across} (context)" if domain.has_context else across)
     left.set(ylabel=up, title="What was learnt")
     right.set(title="How surely")
@@ -155,7 +156,8 @@ def mark_best(
         contexts = [{name: coordinate.value(value)} for value in values]
     actions = [study.best(each).action for each in contexts]
     x, y = ([action[name] for action in actions] for name in names)
-    axes.plot(x, y, "X" if context is None else ".", markeredgecolor="white", **MARK, label="best")
+    shape = "X" if context is None else "o"
+    axes.plot(x, y, shape, markeredgecolor="white", linestyle="none", **MARK, label="best")
     axes.legend(loc="lower left", fontsize=8, framealpha=0.8)
 
 
