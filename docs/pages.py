@@ -2,7 +2,7 @@
 
 A ```python block runs in the namespace of its page. A ```text block after it is what it prints,
 word for word; under `<!-- numbers vary -->`, in which only numbers may differ. A line of a shell
-block that begins with `discreet` is a command. `python docs/examples.py` runs the pages whose
+block that begins with `discreet` is a command. `python docs/pages.py` runs the pages whose
 numbers vary and keeps the pictures and the numbers of that run.
 """
 
@@ -17,8 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 
+from discreet.cli import app
+
 DOCS = Path(__file__).parent
 SHELLS = ("", "sh", "console")
+#: Commands that take no time: they are run, too.
+CHEAP = {"inspect"}
 VARIES = "<!-- numbers vary -->"
 FENCE = re.compile(
     r"^(?P<before>[^\n]*)\n(?P<margin> *)```(?P<language>[\w{}-]*)\n(?P<text>.*?)^(?P=margin)```$",
@@ -62,15 +66,16 @@ def blocks(page: Path) -> list[Block]:
 
 
 def run(page: Path) -> Iterator[tuple[Block, str, dict[str, object]]]:
-    """Each Python block once it has run, what it printed, and the names so far."""
+    """Every block in order, what it printed when it was run, and the page's names so far."""
     names: dict[str, object] = {"__name__": page.stem}
     for block in blocks(page):
-        if block.language == "python":
-            with redirect_stdout(io.StringIO()) as printed:
+        with redirect_stdout(io.StringIO()) as printed:
+            if block.language == "python":
                 exec(compile(block.text, page.name, "exec"), names)  # noqa: S102
-            yield block, printed.getvalue(), names
-        else:
-            yield block, "", names
+            for words in block.commands:
+                if words[1] in CHEAP:
+                    app(words[1:], prog_name="discreet", standalone_mode=False)
+        yield block, printed.getvalue(), names
 
 
 def refresh(page: Path) -> None:
