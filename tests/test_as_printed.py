@@ -26,11 +26,11 @@ from discreet.experiments.paper_table import (
     slopes,
     table,
 )
-from discreet.experiments.prefix import Rule
 from discreet.experiments.printed_audit import CASES, PrintedGame, audit_printed
 from discreet.experiments.problems import find_problem
 from discreet.experiments.runs import read_runs, write_runs
 from discreet.noise import Independent, Tree
+from discreet.prefixes import Practical
 from discreet.residuals import Noise
 from discreet.simulation import Setting, World, plan_for, simulate
 from discreet.theory import Levels
@@ -168,7 +168,7 @@ def test_the_local_diagonal_has_no_more_noise_than_the_rest():
     plan = plan_for(world.problem, Setting(rounds=1), world.decisions, "a test")
     seen = []
 
-    class Rigged(Rule):
+    class Rigged(Practical):
         def positive(self, gram, std, prior):
             seen.append(gram)
             return np.eye(len(gram))
