@@ -15,6 +15,7 @@ Model = Literal["none", "joint", "local", "random"]
 Protect = Literal["decisions", "rewards"]
 EncodingChoice = Literal["auto", "gram", "fourier", "reward", "announced"]
 Method = Literal["grid", "hermite", "random"]
+NoiseChoice = Literal["independent", "tree", "square root", "blt"]
 PROBLEMS = ("synthetic", "camelback", "styblinski-tang", "michalewicz", "ridges")
 
 

@@ -13,6 +13,7 @@ from discreet.cli.choices import (
     EncodingChoice,
     Method,
     Model,
+    NoiseChoice,
     PlanFile,
     Protect,
     complete_problem,
@@ -53,6 +54,12 @@ def simulate_command(
     features: Annotated[
         Method | None, typer.Option(help="How the kernel becomes features.  [grid]")
     ] = None,
+    noise: Annotated[
+        NoiseChoice | None,
+        typer.Option(
+            help="Independent for each epoch, or correlated: the paper's algorithm.  [independent]"
+        ),
+    ] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="Privacy parameter of --model joint and local.")
     ] = None,
@@ -80,7 +87,7 @@ def simulate_command(
     from discreet.plan_file import read_settings
     from discreet.simulation import summary
 
-    flags = {"encoding": encoding, "features": features, "horizon": rounds}
+    flags = {"encoding": encoding, "features": features, "noise": noise, "horizon": rounds}
     given = {name: value for name, value in flags.items() if value is not None}
     settings = read_settings(plan, read_changes(changes) | given)
     privacy = chosen_privacy(settings.pop("privacy", None), model, epsilon, delta, protect)
