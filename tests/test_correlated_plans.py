@@ -1,6 +1,7 @@
 """Studies with correlated noise: the paper's algorithm in the real bandit."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -31,9 +32,11 @@ from discreet.encodings import FourierEncoding, GramEncoding
 from discreet.epoch import Epoch
 from discreet.errors import InvalidArgument, Refused, StudyEnded
 from discreet.messages import Answer, Ask
-from discreet.noise import SquareRoot, Tree
+from discreet.noise import BLT, SquareRoot, Tree
 from discreet.prefixes import PrefixBelief, Proven
+from discreet.randomness import OperatingSystem
 from discreet.release import Release
+from discreet.residuals import Noise, Residual
 from discreet.session import Asked, Told, UserKey
 from discreet.simulation import Setting, simulate
 from discreet.theory import width
@@ -260,31 +263,28 @@ def test_everything_public_follows_from_plan_and_releases(noise, tmp_path):
 # -- who may weaken it
 
 
-def recoded(epoch, encoding):
-    return Epoch(
-        epoch.number,
-        epoch.first,
-        epoch.length,
-        epoch.plan,
-        epoch.previous,
-        encoding,
-        epoch.policy,
-    )
-
-
 @pytest.mark.parametrize("noise", NOISES)
 def test_only_the_one_encoding_is_released(noise):
     plan = make_plan(noise)
     epoch = Study(plan).next_epoch()
     bandit = Bandit(plan)
-    other = GramEncoding.fit(plan.map, plan.fixed.residual, plan.mu, 1.0, 10)  # forgets the norm
+    fixed = plan.fixed
+    others = [
+        GramEncoding.fit(plan.map, fixed.residual, plan.mu, 1.0, 10),  # forgets the norm
+        replace(fixed, noise=Noise(fixed.noise.gram, fixed.noise.cross * (1 - 1e-9))),
+        replace(fixed, bits=fixed.bits - 1),
+        replace(fixed, residual=Residual(np.zeros(plan.map.dimension), 0.5)),
+    ]
+    assert plan.allows(fixed)
+    for other in others:
+        assert not plan.allows(other)
     with pytest.raises(Refused, match="weaker than the plan promises"):
         mechanism.release(
             plan,
-            recoded(epoch, other),
+            replace(epoch, encoding=others[0]),
             bandit._privatizer._sums,
             asks=0,
-            bits=mechanism.Source.__args__[0](),
+            bits=OperatingSystem(),
             past=bandit._privatizer._past,
         )
 
@@ -298,7 +298,7 @@ def test_a_node_without_the_sums_before_it_is_refused():
             bandit.study.open_epoch,
             bandit._privatizer._sums,
             asks=0,
-            bits=mechanism.Source.__args__[0](),
+            bits=OperatingSystem(),
         )
 
 
@@ -437,6 +437,7 @@ def test_too_many_releases_for_a_small_delta_are_refused():
         ),
         ({"noise": "independent", "confidence": "practical"}, "confidence", "prefix estimator"),
         ({"noise": None, "norm": 1.0}, "norm", "prefix estimator"),
+        ({"buffers": BLT.fit(8)}, "buffers", "with noise='blt' alone"),
     ],
 )
 def test_a_plan_refuses_what_does_not_go_with_its_noise(given, name, words):
@@ -466,6 +467,7 @@ def test_a_correlated_plan_round_trips():
         again = canonical.decode(Plan, canonical.encode(plan))
         assert again.digest == plan.digest
         assert canonical.digest(again.fixed) == canonical.digest(plan.fixed)
+        assert again.buffers == plan.buffers == plan.stream.strategy  # fitted once, then stored
 
 
 def test_the_default_encoding_has_noise_on_both_sums():

@@ -20,6 +20,7 @@ from discreet.encodings import ENCODINGS, Encoding, EncodingChoice, EncodingName
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.features import FeatureMap, FourierFeatures, Method, choose
 from discreet.kernels import Kernel, Learned, SquaredExponential
+from discreet.noise import BLT
 from discreet.prior import Prior
 from discreet.residuals import SLACK_PER_INTEGER, Noise, Residual
 from discreet.schedule import (
@@ -30,7 +31,7 @@ from discreet.schedule import (
     local_schedule,
     prefix_schedule,
 )
-from discreet.streams import MOST, NoiseChoice, Stream
+from discreet.streams import MOST, NoiseChoice, Stream, fitted_buffers
 
 T = TypeVar("T")
 Decisions = Literal["box", "context", "candidates"]
@@ -71,6 +72,7 @@ class Plan:
       rewards, released in every round unless a `schedule` says otherwise (see `prefixes`).
     - `confidence`: of that algorithm, a `"practical"` constant, or `"theory"`: exactly as proven,
       for functions of at most this `norm` (in reward units).
+    - `buffers`: of `"blt"`; by default the best for the number of releases.
 
     >>> from discreet.domain import Box
     >>> plan = Plan(domain=Box({"dose": (0, 10)}), privacy=NonPrivate())
@@ -99,6 +101,7 @@ class Plan:
     noise: NoiseChoice | None = field(default=None, metadata=canonical.OPTIONAL)
     confidence: Confidence | None = field(default=None, metadata=canonical.OPTIONAL)
     norm: float | None = field(default=None, metadata=canonical.OPTIONAL)
+    buffers: BLT | None = field(default=None, metadata=canonical.OPTIONAL)
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -117,6 +120,8 @@ class Plan:
             self._resolve("horizon", checks.count("horizon", self.horizon))
         self._resolve("expire_after", checks.count("expire_after", self.expire_after))
         self._resolve("schedule", self.schedule or self._default_schedule())
+        if self.noise == "blt":
+            self._resolve("buffers", self.buffers or fitted_buffers(self._releases))
         self._resolve("exploration", self.exploration or self._default_exploration())
         for name in ("signal_std", "noise_std"):
             if (given := getattr(self, name)) is not None:
@@ -189,7 +194,10 @@ class Plan:
         Where noise is correlated all epochs have one encoding, and no other will do.
         """
         if self.fixed is not None:
-            return canonical.digest(encoding) == canonical.digest(self.fixed)
+            noise, least = encoding.noise, self.fixed.noise
+            enough = min(noise.gram / least.gram, noise.cross / least.cross) >= 1.0 - 1e-11
+            same = replace(encoding, noise=least)
+            return enough and canonical.digest(same) == canonical.digest(self.fixed)
         return self.mu is None or encoding.bound(self.map) <= self.mu * (1.0 + 1e-11)
 
     @cached_property
@@ -197,9 +205,15 @@ class Plan:
         """How noise is correlated over the releases of the study; None where it is not."""
         if self.noise is None or self.noise == "independent":
             return None
-        if self.horizon is not None:
-            return Stream.of(self.noise, _resolved(self.schedule).releases(self.horizon))
-        return Stream.without_end(self.noise, self._certified_releases())
+        if self._releases is not None:
+            return Stream.of(self.noise, self._releases, self.buffers)
+        return Stream.without_end(self.noise, self._certified_releases(), self.buffers)
+
+    @property
+    def _releases(self) -> int | None:
+        if self.horizon is None:
+            return None
+        return _resolved(self.schedule).releases(self.horizon)
 
     @cached_property
     def fixed(self) -> Encoding | None:
@@ -286,6 +300,7 @@ class Plan:
             ("exploration", (Exploration, type(None)), "an Exploration"),
             ("schedule", (Schedule, type(None)), "a Schedule"),
             ("prior", (Prior, type(None)), "Study.prior() of an earlier study"),
+            ("buffers", (BLT, type(None)), "a BLT"),
         ]
         for name, kind, words in expected:
             if not isinstance(getattr(self, name), kind):
@@ -324,7 +339,7 @@ class Plan:
         """Refuse what does not go with correlated noise, or only with it."""
         if self.noise in (None, "independent"):
             self._resolve("noise", None)
-            for name in ("confidence", "norm"):
+            for name in ("confidence", "norm", "buffers"):
                 if getattr(self, name) is not None:
                     raise InvalidArgument(
                         name, "nothing with independent noise: it is part of the prefix estimator"
@@ -347,6 +362,8 @@ class Plan:
         for is_wrong, reason in reasons:
             if is_wrong:
                 raise InvalidArgument("noise", reason)
+        if self.buffers is not None and self.noise != "blt":
+            raise InvalidArgument("buffers", "a BLT, with noise='blt' alone")
         self._resolve("confidence", self.confidence or "practical")
         if self.confidence not in get_args(Confidence):
             raise InvalidArgument("confidence", "'practical' or 'theory'")
@@ -407,7 +424,8 @@ class Plan:
         if self.privacy.protect == "rewards" and self.noise is None:
             return "announced"
         lattice = isinstance(self.map, FourierFeatures) and self.map.indices is not None
-        return "fourier" if lattice else "gram"
+        proven = self.confidence == "theory"  # as printed; and with gram silence is silence
+        return "fourier" if lattice and not proven else "gram"
 
     @property
     def design_asks(self) -> int:

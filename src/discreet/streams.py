@@ -63,6 +63,13 @@ HALF = 31
 USUAL, MOST = 1 << 12, 1 << 14
 
 
+def fitted_buffers(releases: int | None) -> BLT:
+    """The best for so many releases; for an unknown number, with a price that holds for all."""
+    if releases is None:
+        return BLT.fit(USUAL, endless=True)
+    return BLT.fit(max(releases, 2))
+
+
 def doubling_error(releases: int) -> float:
     """The std of a prefix, for Delta = mu = 1, when the paper's doubling stands in for a horizon.
 
@@ -99,17 +106,15 @@ class Stream:
     endless: bool = False
 
     @classmethod
-    def of(cls, name: Correlation, releases: int) -> "Stream":
+    def of(cls, name: Correlation, releases: int, buffers: BLT | None = None) -> "Stream":
         """The strategy of this name for a known number of releases."""
         releases = checks.count("releases", releases)
-        if name == "tree":
-            return cls(Tree(), releases)
-        if name == "square root":
-            return cls(SquareRoot(), releases)
-        return cls(BLT.fit(max(releases, 2)), releases)
+        if name == "blt":
+            return cls(buffers or fitted_buffers(releases), releases)
+        return cls(Tree() if name == "tree" else SquareRoot(), releases)
 
     @classmethod
-    def without_end(cls, name: Correlation, releases: int) -> "Stream":
+    def without_end(cls, name: Correlation, releases: int, buffers: BLT | None = None) -> "Stream":
         """BLT with its infinite-stream sensitivity: what a round costs does not depend on T.
 
         Only finite precision, which adds up over releases, limits their number.
@@ -119,7 +124,7 @@ class Stream:
                 "horizon",
                 f"a number of asks: without end noise={name!r} has no finite cost (take 'blt')",
             )
-        return cls(BLT.fit(USUAL, endless=True), min(releases, MOST), endless=True)
+        return cls(buffers or fitted_buffers(None), min(releases, MOST), endless=True)
 
     @property
     def touched(self) -> int:
