@@ -106,7 +106,7 @@ def test_a_prior_of_a_simulation_is_an_earlier_export(run, tmp_path):
 def test_the_words_of_the_command_line_are_those_of_the_library():
     from typing import get_args
 
-    from discreet import budget, encodings, features, simulation
+    from discreet import budget, encodings, features, simulation, streams
     from discreet.cli import choices
     from discreet.experiments import problems
 
@@ -115,6 +115,7 @@ def test_the_words_of_the_command_line_are_those_of_the_library():
         (choices.Protect, budget.Protect),
         (choices.EncodingChoice, encodings.EncodingChoice),
         (choices.Method, features.Method),
+        (choices.NoiseChoice, streams.NoiseChoice),
     ]
     for ours, theirs in pairs:
         assert get_args(ours) == get_args(theirs)
