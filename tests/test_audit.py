@@ -79,6 +79,11 @@ def test_the_audit_passes_every_mechanism_and_catches_every_control(capfd):
         for kind in ("tree", "square root", "BLT")
         for claim in (1, 3)
     }
+    expected |= {
+        f"privatizer with {kind}, mu {claim}"
+        for kind in ("tree, gram", "tree, fourier", "square root, gram", "blt, fourier")
+        for claim in (1, 3)
+    }
     assert set(real) == expected
     for finding in real.values():
         assert 0.85 <= finding["lower_bound"] / finding["claim"] <= 1.0
@@ -88,7 +93,7 @@ def test_the_audit_passes_every_mechanism_and_catches_every_control(capfd):
         names = [f["name"] for f in caught if f["name"].endswith(f": {control}")]
         assert len(names) == TRIES[control]
     for control in STREAM_CONTROLS:
-        assert sum(f["name"].endswith(f": {control}") for f in caught) == 3
+        assert sum(f["name"].endswith(f": {control}") for f in caught) == 3 + 4
     assert all(f["lower_bound"] > f["claim"] for f in caught)
 
 
