@@ -101,7 +101,7 @@ def wrong_values(option):
         return ["many", "", *below]
     if get_origin(kind) is Literal:
         return ["nonsense", ""]
-    if kind is Path:
+    if kind is Path and option.name != "out":  # a folder, which may be made
         return ["missing/x.png", "."]
     return []
 

@@ -23,7 +23,7 @@ from discreet.encodings import EncodingChoice
 from discreet.epoch import of_sum
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.features import Method
-from discreet.kernels import Kernel, SquaredExponential
+from discreet.kernels import SquaredExponential
 from discreet.plan import Confidence, Decisions, Plan
 from discreet.search import latin_hypercube, spread
 from discreet.streams import NoiseChoice
@@ -74,8 +74,8 @@ MakeProblem = Callable[[np.random.Generator], Problem]
 class Setting:
     """How to play: the model of privacy, and the parts of a plan that simulations vary.
 
-    `changes` are further arguments of the plan, by name. They go before what the problem says, as
-    for its kernel and range of rewards; its domain and what users bring stay the problem's own.
+    `changes` are further arguments of the plan. They go before the problem's kernel and range of
+    rewards; the domain and what users bring stay its own.
 
     >>> Setting(model="none", rounds=100).encoding
     'auto'
@@ -263,9 +263,8 @@ def _ceiling(problem: Problem, options: Options, best: float | None) -> float:
 
 def plan_for(problem: Problem, setting: Setting, decisions: Decisions, name: str) -> Plan:
     """The plan of a simulated study: defaults, but for what the problem and setting say."""
-    default: Kernel = SquaredExponential()
     usual: dict[str, Any] = {
-        "kernel": getattr(problem, "kernel", default),
+        "kernel": getattr(problem, "kernel", SquaredExponential()),
         "rewards": problem.rewards,
         "public_decisions": setting.privacy.protect == "rewards",
         "features": setting.features,
@@ -275,12 +274,10 @@ def plan_for(problem: Problem, setting: Setting, decisions: Decisions, name: str
         "norm": setting.norm,
     }
     own: dict[str, Any] = {"domain": problem.domain, "decisions": decisions}
-    for part, value in own.items():
-        if setting.changes.get(part, value) != value:
-            raise InvalidArgument(part, "nothing, or what the problem has")
+    if other := [part for part in own if setting.changes.get(part, own[part]) != own[part]]:
+        raise InvalidArgument(other[0], "nothing, or what the problem has")
     own |= {"privacy": setting.privacy, "horizon": setting.rounds, "name": name}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LargeDelta)  # nobody is real here
+    with warnings.catch_warnings(action="ignore", category=LargeDelta):  # nobody is real here
         return Plan(**(usual | dict(setting.changes) | own))
 
 
