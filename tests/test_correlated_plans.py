@@ -495,7 +495,8 @@ def test_simulations_play_it(noise):
     from discreet.experiments.problems import find_problem
 
     privacy = JointDP(1.0, 0.1)
-    setting = Setting("joint", 20, privacy=privacy, noise=noise, confidence="theory", norm=1.0)
+    changes = {"noise": noise, "confidence": "theory", "norm": 1.0}
+    setting = Setting("joint", 20, privacy=privacy, changes=changes)
     run = simulate(find_problem("synthetic"), setting, seed=1)
     assert len(run.study.releases) == 20
     assert np.isfinite(run.regrets).all()

@@ -24,9 +24,8 @@ from discreet.epoch import of_sum
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.features import Method
 from discreet.kernels import SquaredExponential
-from discreet.plan import Confidence, Decisions, Plan
+from discreet.plan import Decisions, Plan
 from discreet.search import latin_hypercube, spread
-from discreet.streams import NoiseChoice
 from discreet.study import Study, Value
 
 Floats = NDArray[np.float64]
@@ -87,9 +86,6 @@ class Setting:
     features: Method = "grid"
     privacy: Privacy = field(default_factory=NonPrivate)
     changes: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
-    noise: NoiseChoice = "independent"
-    confidence: Confidence | None = None
-    norm: float | None = None
 
     def __post_init__(self) -> None:
         checks.count("rounds", self.rounds)
@@ -269,9 +265,6 @@ def plan_for(problem: Problem, setting: Setting, decisions: Decisions, name: str
         "public_decisions": setting.privacy.protect == "rewards",
         "features": setting.features,
         "encoding": setting.encoding,
-        "noise": setting.noise,
-        "confidence": setting.confidence,
-        "norm": setting.norm,
     }
     own: dict[str, Any] = {"domain": problem.domain, "decisions": decisions}
     if other := [part for part in own if setting.changes.get(part, own[part]) != own[part]]:
