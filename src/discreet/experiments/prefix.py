@@ -13,7 +13,8 @@ normal (errata, section 1). Then it plays
 where V is S~ made positive, by a shift or by clipping its eigenvalues (errata, section 3).
 The estimators, practical and proven, are those of a real study (`prefixes`). Here is only a fast
 way to play with any noise, also one that is not calibrated: everything is seeded and floating
-point, simulation only, **not private**. `simulate` plays the real thing, with `Setting(changes={"noise": "tree"})`.
+point, simulation only, **not private**. `simulate` plays the real thing, with
+`Setting(changes={"noise": "tree"})`.
 """
 
 import math
