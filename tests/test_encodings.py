@@ -112,6 +112,16 @@ def test_decoded_sums_are_the_true_moments_within_the_resolution(kind, features,
         assert np.array_equal(moments.gram, moments.gram.T)
 
 
+@pytest.mark.parametrize("mu", [None, 1.0])
+def test_the_total_of_a_gram_is_the_sum_of_its_rounds_to_the_last_bit(mu):
+    for kind, features in CASES:
+        if kind is GramEncoding:
+            rounds = _rounds(features, 200)
+            encoding = _fit(kind, features, mu=mu, prediction=_prediction(features))
+            total = encoding.encode(features, *rounds).sum(axis=0)
+            assert np.array_equal(encoding.total(features, *rounds), total)
+
+
 @pytest.mark.parametrize(("kind", "features"), CASES, ids=NAMES)
 def test_decoding_is_linear(kind, features):
     encoding = _fit(kind, features)
