@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits  # pyright: ignore[reportMissingType
 from discreet.cli.audit import audit_command
 from discreet.cli.demo import demo_command
 from discreet.cli.forecast import forecast_command
+from discreet.cli.reproduce import reproduce_command
 from discreet.cli.simulate import simulate_command
 from discreet.errors import DiscreetError
 
@@ -23,6 +24,7 @@ app = typer.Typer(
 app.command("audit")(audit_command)
 app.command("demo")(demo_command)
 app.command("forecast")(forecast_command)
+app.command("reproduce")(reproduce_command)
 app.command("simulate")(simulate_command)
 
 
