@@ -33,8 +33,10 @@ check: $(VENV)/.installed ## lint, format, types, import contracts
 bench: $(VENV)/.installed ## cost of a round against peers
 	@$(BIN)/python benchmarks/rounds.py $(ARGS)
 
-docs: $(VENV)/.installed ## write the generated pages of docs/
+docs: $(VENV)/.installed ## write the generated pages, build the site into build/site
 	@$(BIN)/python docs/generate.py
+	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/site
+	@echo "open build/site/index.html"
 
 lock: ## compile requirements.txt from pyproject.toml
 	@test -x .venv-lock/bin/pip-compile || { \

@@ -1,14 +1,20 @@
-"""Write what is generated: docs/cli.md, and the table of a round in docs/protocol.md."""
+"""Write what is generated: docs/cli.md, and the life of a round in docs/protocol.md."""
 
 import io
+import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import typer.main
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from drawing import drawn
+
 from discreet.cli import app
 from discreet.session import TABLE
 
+DRAWING = Path(__file__).parent / "images" / "round.svg"
 PAGE = Path(__file__).parent / "cli.md"
 PROTOCOL = Path(__file__).parent / "protocol.md"
 BEGIN = "<!-- written by make docs: the table of discreet.session -->"
@@ -34,16 +40,14 @@ def reference() -> str:
 
 
 def rounds() -> str:
-    """The life of a round, as a diagram and as a table."""
-    arrows = [f"    {step.state or '[*]'} --> {step.then}: {step.event}" for step in TABLE]
-    ends = {step.then for step in TABLE} - {step.state for step in TABLE}
-    arrows += [f"    {state} --> [*]" for state in sorted(ends)]
+    """The life of a round, as a picture and as a table."""
     rows = [
         f"| {step.state or ''} | {step.event} | {step.then} | {', '.join(step.seen_by)} |"
         for step in TABLE
     ]
+    picture = f"![The states of a round; the table below says the same](images/{DRAWING.name})"
     head = ["| state | event | then | seen by |", "|---|---|---|---|"]
-    return "\n".join(["```mermaid", "stateDiagram-v2", *arrows, "```", "", *head, *rows])
+    return "\n".join([picture, "", *head, *rows])
 
 
 def protocol(page: str) -> str:
@@ -56,4 +60,5 @@ def protocol(page: str) -> str:
 if __name__ == "__main__":
     PAGE.write_text(reference(), encoding="utf-8")
     PROTOCOL.write_text(protocol(PROTOCOL.read_text(encoding="utf-8")), encoding="utf-8")
-    print(f"wrote {PAGE} and {PROTOCOL}")
+    DRAWING.write_text(drawn(), encoding="utf-8")
+    print(f"wrote {PAGE}, {PROTOCOL} and {DRAWING}")

@@ -14,10 +14,10 @@ from discreet.experiments.as_printed import (
     Printed,
     simulate_printed,
 )
-from discreet.experiments.prefix import Rule
 from discreet.experiments.printed_audit import CASES, PrintedGame, audit_printed
 from discreet.experiments.problems import find_problem
 from discreet.noise import Independent, Tree
+from discreet.prefixes import Practical
 from discreet.residuals import Noise
 from discreet.simulation import Setting, World, plan_for
 from discreet.theory import Levels
@@ -154,7 +154,7 @@ def test_the_local_diagonal_has_no_more_noise_than_the_rest():
     plan = plan_for(world.problem, Setting(rounds=1), world.decisions, "a test")
     seen = []
 
-    class Rigged(Rule):
+    class Rigged(Practical):
         def positive(self, gram, std, prior):
             seen.append(gram)
             return np.eye(len(gram))

@@ -124,8 +124,10 @@ def make_plan(kind):
         kernel=SquaredExponential(0.6),
         kernel_error=0.05,
         rewards=REWARD,
-        decisions=kind,
+        decisions="context" if kind == "context" else "candidates",
         schedule=Schedule(first=40, growth=1.4),
+        noise=None if kind in ("candidates", "context") else kind,
+        horizon=None if kind in ("candidates", "context") else USERS,
         name=f"canaries of {kind}",
     )
 
@@ -203,7 +205,10 @@ def inflated(data):
     return b"\n".join(parts)
 
 
-@pytest.mark.parametrize(("kind", "users"), [("candidates", USERS), ("context", 200)])
+@pytest.mark.parametrize(
+    ("kind", "users"),
+    [("candidates", USERS), ("context", 200), ("tree", 200), ("blt", 200)],
+)
 def test_nothing_outside_the_journal_holds_a_canary(kind, users, tmp_path, capfd):
     canaries = Canaries(1, users)
     public, journal = tmp_path / "public", tmp_path / "study.db"

@@ -13,6 +13,7 @@ from discreet.correlated_audit import (
     Redrawn,
     Stream,
     UnpaidNorm,
+    node_trials,
     stream_trials,
     streamed,
 )
@@ -85,7 +86,7 @@ def test_controls_leak_what_their_test_expects(strategy):
 
 @pytest.mark.parametrize(
     ("stream", "control", "play"),
-    list(stream_trials((1.0, 3.0))),
+    [*stream_trials((1.0, 3.0)), *node_trials((1.0, 3.0))],
     ids=lambda value: getattr(value, "name", value) if not callable(value) else "",
 )
 def test_the_audit_passes_sound_noise_and_catches_the_controls(stream, control, play):
@@ -104,3 +105,19 @@ def test_every_strategy_and_both_controls_are_played():
         "norm of the strategy forgotten",
         "noise redrawn at each release",
     }
+
+
+def test_the_privatizer_is_played_with_every_kind_of_noise_and_both_controls():
+    trials = list(node_trials((1.0,)))
+    assert len(trials) == 4 * (1 + 2)
+    assert {game.plan.noise for game, _, _ in trials} == {"tree", "square root", "blt"}
+    assert len({control for _, control, _ in trials}) == 3
+
+
+@pytest.mark.parametrize("noise", ["tree", "square root", "blt"])
+def test_the_worst_first_answer_is_the_claim_apart_in_all_releases_together(noise):
+    """The privatizer's own nodes: a hundredth is for rounding."""
+    games = [g for g, control, _ in node_trials((1.0,)) if g.plan.noise == noise and not control]
+    for game in games:
+        difference = (game.worlds[1] - game.worlds[0]) / game.stds
+        assert 0.99 * game.claim <= np.linalg.norm(difference) <= game.claim * (1 + 1e-9)

@@ -6,10 +6,14 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import pytest
+
 PROBE = """
 import json, sys
 before = set(sys.modules)
 import discreet
+for name in discreet.__all__:  # names load when they are used
+    getattr(discreet, name)
 found = {}
 for name in sorted(set(sys.modules) - before):
     top = name.partition(".")[0]
@@ -47,7 +51,7 @@ def test_importing_discreet_loads_nothing_beyond_numpy_scipy_and_the_standard_li
 
 
 def test_the_probe_would_notice_another_package():
-    found = imported(PROBE.replace("import discreet", "import discreet, rich.table"))
+    found = imported(PROBE.replace("import discreet\n", "import discreet, rich.table\n"))
     assert not belongs("rich", found["rich"], ("discreet", "numpy", "scipy"))
 
 
@@ -57,3 +61,6 @@ def test_the_public_names_are_there():
     for name in discreet.__all__:
         assert getattr(discreet, name).__doc__
     assert sorted(discreet.__all__) == discreet.__all__
+    assert set(discreet.__all__) <= set(dir(discreet))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        discreet.nonsense  # noqa: B018

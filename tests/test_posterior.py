@@ -130,6 +130,20 @@ def test_noisy_linear_observations_are_gaussian_conditioning():
     assert np.allclose(np.linalg.inv(posterior.precision), expected, rtol=0, atol=1e-10)
 
 
+def test_rounding_in_an_empty_corner_of_the_covariance_is_no_asymmetry():
+    """As of three actions: nothing correlates some of their sums but the last bits."""
+    covariance = np.diag([6.9, 5.7])
+    covariance[0, 1], covariance[1, 0] = -2.28012796e-15, -2.28011354e-15
+    design, values = np.eye(2, SMALL.dimension), np.zeros(2)
+    prior = Posterior.prior(SMALL, 0.4)
+    learnt = prior.observe(design, values, covariance)
+    expected = prior.observe(design, values, np.diag([6.9, 5.7]))
+    assert np.allclose(learnt.precision, expected.precision, rtol=1e-12, atol=1e-12)
+    covariance[0, 1] = 1e-6
+    with pytest.raises(InvalidArgument, match="a symmetric matrix"):
+        prior.observe(design, values, covariance)
+
+
 def test_observations_in_turn_are_the_observations_together():
     rng = np.random.default_rng(7)
     m, prior = SMALL.dimension, Posterior.prior(SMALL, 1.0)

@@ -27,7 +27,7 @@ from scipy.special import betaincinv, ndtri
 from discreet import mechanism
 from discreet.bandit import Bandit
 from discreet.budget import GaussianPrivacy, JointDP, LocalDP, Simulation
-from discreet.correlated_audit import Normals, stream_trials
+from discreet.correlated_audit import Normals, node_trials, stream_trials
 from discreet.domain import Box
 from discreet.encodings import (
     AnnouncedEncoding,
@@ -222,6 +222,7 @@ def _trials() -> Iterator[tuple[Contest, str | None, Play]]:
     game = _actions_game(plan, PeekingBandit, "another user's action")
     yield game, "an ask that looks at open trials", honestly
     yield from stream_trials(CLAIMS)
+    yield from node_trials(CLAIMS)
 
 
 def _local_trials() -> Iterator[tuple[Game, str | None, Play]]:

@@ -177,7 +177,7 @@ class Bandit(Kept):
     def guarantee(self) -> str:
         """The sentence for the review board."""
         if self._simulated and not isinstance(self.plan.privacy, NonPrivate):
-            return f"{SIMULATED} {self.plan.privacy.guarantee}"
+            return f"{SIMULATED} {self.plan.guarantee}"
         return self._study.guarantee
 
     @property
@@ -221,7 +221,7 @@ class Bandit(Kept):
 
     def _turn_over(self) -> None:
         self._ledger.check_whole()
-        if self.asked == self.plan.horizon:
+        if self.asked == self.plan.last:
             raise StudyEnded("the horizon is reached: tell what is open, then call finish()")
         release = self._privatizer.release()
         study = self._study.released(release)

@@ -23,6 +23,7 @@ from discreet.inference import Clipped, Statistics, observe, unclipped_variance
 from discreet.plan import Plan
 from discreet.posterior import Posterior
 from discreet.residuals import Residual
+from discreet.schedule import Exploration
 
 Floats = NDArray[np.float64]
 
@@ -75,6 +76,15 @@ class Belief:
         """The Gaussian over coefficients."""
         precision = self._bank.precision(self.choice, self.signal) + self.precision
         return Posterior(self.plan.map, precision, self.information)
+
+    @property
+    def exploration(self) -> Exploration:
+        """The plan's."""
+        return self.plan.explore
+
+    def margin(self, std: float) -> float:
+        """Half of a 95% credible interval."""
+        return 1.96 * std
 
     @property
     def signal(self) -> float:

@@ -8,6 +8,10 @@ once: with noise N(0, std^2 B B^T) and worlds d apart, the likelihood ratio is t
 
 whose means lie mu^2 = d w apart. Each control breaks the mechanism and is judged by the test that
 knows how: a calibration that forgets the norm of C, and noise that is drawn anew for each release.
+
+`NodeGame` is played against the privatizer itself. It takes in two studies that differ in the
+first answer, epoch after epoch, and shows the nodes that it would add noise to; the test sees all
+releases of a study at once. Their noise is independent, so the likelihood ratio is a plain sum.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +23,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from discreet import mechanism
+from discreet.budget import GaussianPrivacy, JointDP, Simulation
+from discreet.domain import Box
+from discreet.encodings import EncodingName
+from discreet.kernels import SquaredExponential
 from discreet.noise import BLT, SquareRoot, State, Strategy, Tree, multiplier
+from discreet.plan import Plan
+from discreet.privatizer import Privatizer
+from discreet.randomness import Source
+from discreet.release import Release
+from discreet.session import Asked, Told
+from discreet.streams import CORRELATIONS, Correlation
+from discreet.study import Study
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -131,3 +147,128 @@ def _path(strategy: Strategy, normals: Floats) -> Floats:
         row, state = strategy.advance(state, fresh)
         rows.append(row)
     return np.array(rows)
+
+
+# -- against the privatizer
+
+
+class GlassPrivatizer(Privatizer):
+    """A privatizer that shows what it adds noise to."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan, Simulation(1))
+        self.nodes: list[Integers] = []
+        self.sums: list[Integers] = []
+
+    def release(self) -> Release:
+        """The real one, and a look at the node and the sums behind it."""
+        self.nodes.append(mechanism.total(self._plan, self._sums, self._past))
+        self.sums.append(self._sums.total)
+        return super().release()
+
+
+@dataclass(frozen=True, eq=False)
+class NodeGame:
+    """Every integer that a first answer moves, in all releases of two studies."""
+
+    name: str
+    plan: Plan
+    worlds: tuple[Integers, Integers]
+    stds: Floats
+
+    @classmethod
+    def of(cls, plan: Plan, name: str) -> "NodeGame":
+        """Answers at both ends of the range, to the same action: the worst pair."""
+        low, high = (_nodes(plan, first) for first in plan.rewards)
+        moved = low != high
+        return cls(name, plan, (low[moved], high[moved]), _node_stds(plan)[moved])
+
+    @property
+    def claim(self) -> float:
+        """The mu that the plan promises."""
+        return self.plan.mu or 0.0
+
+    @property
+    def weights(self) -> Floats:
+        """The likelihood ratio's, for independent noise."""
+        return (self.worlds[1] - self.worlds[0]).astype(np.float64) / np.square(self.stds)
+
+
+def unpaid(game: NodeGame) -> NodeGame:
+    """Broken on purpose: noise as if an answer were in one release."""
+    stream = game.plan.stream
+    norm = 1.0 if stream is None else stream.norm
+    return NodeGame(game.name, game.plan, game.worlds, game.stds / norm)
+
+
+def redrawn(plan: Plan, name: str) -> NodeGame:
+    """Broken on purpose: prefix sums instead of nodes, and all of their noise drawn each time."""
+    stds = _node_stds(plan)
+    if plan.stream is not None:
+        stds = stds * plan.stream.strategy.stds(RELEASES)[:, None]
+    low, high = (_nodes(plan, first, prefixes=True) for first in plan.rewards)
+    moved = low != high
+    return NodeGame(name, plan, (low[moved], high[moved]), stds[moved])
+
+
+def from_nodes(game: NodeGame, world: Integers, draws: int, bits: Source) -> Integers:
+    """The noise of the real mechanism, once for each draw."""
+    return mechanism.noisy(np.tile(world, (draws, 1)), game.stds, bits=bits)
+
+
+NodePlay = Callable[[NodeGame, Integers, int, Source], Integers]
+
+
+def node_trials(claims: tuple[float, ...]) -> Iterator[tuple[NodeGame, str | None, NodePlay]]:
+    """Each kind of noise at each claim, and the controls at the first."""
+    for noise in CORRELATIONS:
+        for encoding in ENCODED[noise]:
+            for claim in claims:
+                plan = _plan(noise, encoding, claim)
+                name = f"privatizer with {noise}, {encoding}, mu {claim:g}"
+                game = NodeGame.of(plan, name)
+                yield game, None, from_nodes
+                if claim == claims[0]:
+                    yield unpaid(game), "norm of the strategy forgotten", from_nodes
+                    yield redrawn(plan, name), "noise redrawn at each release", from_nodes
+
+
+ENCODED: dict[Correlation, tuple[EncodingName, ...]] = {
+    "tree": ("gram", "fourier"),
+    "square root": ("gram",),
+    "blt": ("fourier",),
+}
+
+
+def _plan(noise: Correlation, encoding: EncodingName, mu: float) -> Plan:
+    delta = 0.01
+    return Plan(
+        domain=Box({"dose": (0, 10)}),
+        privacy=JointDP(GaussianPrivacy(mu).epsilon(delta), delta),
+        kernel=SquaredExponential(0.2),
+        kernel_error=1e-2,
+        decisions="candidates",
+        encoding=encoding,
+        noise=noise,
+        horizon=RELEASES,
+        name=f"audit of {noise}",
+    )
+
+
+def _nodes(plan: Plan, first: float, *, prefixes: bool = False) -> Integers:
+    """What the privatizer would release in every round but for noise, the first answer given."""
+    privatizer, study = GlassPrivatizer(plan), Study(plan)
+    privatizer.identify(privatizer.new_key())
+    for number in range(RELEASES):
+        epoch = study.next_epoch()
+        privatizer.open(epoch)
+        privatizer.ask(Asked(number, np.array([0.1 * number % 1.0])))
+        privatizer.tell(Told(number, first if number == 0 else 0.5))
+        study = study.opened(epoch).released(privatizer.release())
+    return np.cumsum(privatizer.sums, axis=0) if prefixes else np.array(privatizer.nodes)
+
+
+def _node_stds(plan: Plan) -> Floats:
+    if plan.fixed is None:
+        raise TypeError("a plan with correlated noise")
+    return np.tile(plan.fixed.stds(plan.map), (RELEASES, 1))

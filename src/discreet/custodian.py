@@ -198,7 +198,7 @@ class Custodian(Kept):
         point, chosen = self._privatizer.choose(epoch.first if is_full else number, options)
         if not is_inside(self._plan, point[None, :]):
             raise Refused("this epoch's policy leads out of the domain")
-        if number == self._plan.horizon:
+        if number == self._plan.last:
             raise StudyEnded("the horizon is reached: wait for what is open, then call finish()")
         if is_full:
             raise BetweenEpochs("every ask of this epoch is given: hand up its release first")

@@ -22,7 +22,7 @@ from discreet.inference import expected_posterior, read
 from discreet.laws import laws_of
 from discreet.plan import Exploration, Plan
 from discreet.policy import Policy, packed
-from discreet.posterior import Posterior
+from discreet.prefixes import PrefixBelief
 from discreet.release import Release
 from discreet.residuals import Residual
 from discreet.search import Score, maximise, spread
@@ -70,20 +70,31 @@ class Epoch:
         return self.policy.menu[np.arange(asks) % len(self.policy.menu)]
 
 
-def open_epoch(plan: Plan, belief: Belief, *, number: int, first: int, previous: str) -> Epoch:
+def believed_before(plan: Plan) -> Belief | PrefixBelief:
+    """What is believed before any release."""
+    return Belief.before(plan) if plan.stream is None else PrefixBelief.before(plan)
+
+
+def open_epoch(
+    plan: Plan, belief: Belief | PrefixBelief, *, number: int, first: int, previous: str
+) -> Epoch:
     """The epoch that follows the release `previous`, after `first` asks."""
     length = plan.epoch_length(first)
     if length < 1:
         raise StudyEnded("the horizon is reached: there is no further epoch")
     design = is_design(plan, first)
-    policy = _policy(plan, belief.posterior, design=design, length=length, key=previous)
+    policy = _policy(plan, belief, design=design, length=length, key=previous)
+    if isinstance(belief, PrefixBelief):
+        encoding = belief.encoding
+    else:
+        encoding = _encoding(plan, belief, length, policy.menu)
     return Epoch(
         number=number,
         first=first,
         length=length,
         plan=plan.digest,
         previous=previous,
-        encoding=_encoding(plan, belief, length, policy.menu),
+        encoding=encoding,
         policy=policy,
     )
 
@@ -93,7 +104,9 @@ def is_design(plan: Plan, first: int) -> bool:
     return plan.prior is None and first < plan.design_asks
 
 
-def learn(plan: Plan, belief: Belief, epoch: Epoch, release: Release) -> Belief:
+def learn(
+    plan: Plan, belief: Belief | PrefixBelief, epoch: Epoch, release: Release
+) -> Belief | PrefixBelief:
     """What is believed after a release of this epoch."""
     if release.epoch != epoch.digest:
         raise InvalidArgument("release", "a release of this epoch")
@@ -103,6 +116,8 @@ def learn(plan: Plan, belief: Belief, epoch: Epoch, release: Release) -> Belief:
         raise InvalidArgument("release", f"{epoch.encoding.size(plan.map)} integers")
     if (release.reports is None) == plan.is_local:
         raise InvalidArgument("release", "a number of reports, in the local model and in no other")
+    if isinstance(belief, PrefixBelief):
+        return belief.after(release)
     rounds = release.asks if release.reports is None else release.reports
     if rounds == 0:
         return belief
@@ -187,12 +202,15 @@ def _encoding(plan: Plan, belief: Belief, length: int, menu: Floats) -> Encoding
     return options[int(np.argmin(errors))]
 
 
-def _policy(plan: Plan, posterior: Posterior, *, design: bool, length: int, key: str) -> Policy:
+def _policy(
+    plan: Plan, belief: Belief | PrefixBelief, *, design: bool, length: int, key: str
+) -> Policy:
     """At first an even design, or draws from the prior; then the exploration of the plan."""
+    posterior = belief.posterior
     rng = _public_generator(plan.digest, key)
     if design and plan.decisions == "box":
         return _menu_only(plan, spread(plan.domain, min(DESIGN, length), rng))
-    exploration = Exploration(0.0, 1.0, DESIGN) if design else plan.explore
+    exploration = Exploration(0.0, 1.0, DESIGN) if design else belief.exploration
     draws = min(exploration.draws, length)
     normals = rng.standard_normal((draws, plan.map.dimension))
     mean = posterior.coefficients

@@ -33,6 +33,7 @@ class InvalidArgument(DiscreetError, ValueError):
         came = "" if public_value is None else f", got {public_value!r}"
         super().__init__(f"{argument}: expected {expectation}{came}")
         self.argument = argument
+        self.expectation = f"{expectation}{came}"
 
 
 class OutOfReach(DiscreetError, ValueError):

@@ -204,6 +204,8 @@ def forecast(
     """
     if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidArgument("plan", "a Plan")
+    if plan.noise is not None:
+        raise InvalidArgument("plan", "independent noise: simulate the prefix estimator instead")
     length = _checked_rounds(plan, rounds)
     seed, functions = checks.whole("seed", seed), checks.count("functions", functions)
     levels = _levels(plan, epsilons, delta)

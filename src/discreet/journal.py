@@ -15,7 +15,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn, Protocol, Self
+from typing import NoReturn, Protocol, Self
 from weakref import WeakSet
 
 from discreet.errors import (
@@ -27,11 +27,12 @@ from discreet.errors import (
     Refused,
 )
 
-__all__ = ["Journal", "SQLiteJournal"]
+__all__ = ["MAGIC", "Journal", "SQLiteJournal", "check_header", "is_held", "verify"]
 
+#: How every SQLite file begins.
+MAGIC = b"SQLite format 3\0"
 _APPLICATION = int.from_bytes(b"dscr")
 _VERSION = 1
-_MAGIC = b"SQLite format 3\0"
 _SCHEMA = (
     "CREATE TABLE record (seq INTEGER PRIMARY KEY AUTOINCREMENT, "
     "body BLOB NOT NULL, chain BLOB NOT NULL)"
@@ -103,8 +104,8 @@ class SQLiteJournal:
         try:
             with _GATE:
                 self._open()
-            with self._storage():
-                self._verify()
+            with self._storage() as connection:
+                verify(connection, self._path)
         except BaseException:
             self._release()
             raise
@@ -176,25 +177,11 @@ class SQLiteJournal:
             raise InvalidArgument("path", f"a file to write to ({error})", self._path) from None
         if identity in _HELD:
             raise JournalLocked(f"{self._path} is open in this process: close that journal first")
-        _check_header(path)
+        with path.open("rb") as file:
+            if header := file.read(100):
+                check_header(path, header)
         _HELD.add(identity)
         self._identity = identity
-
-    def _verify(self) -> None:
-        connection = self._usable()
-        if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-            self._damaged("its pages do not fit together")
-        schema = connection.execute("SELECT sql FROM sqlite_schema ORDER BY name").fetchall()
-        if schema != [(_SCHEMA,), ("CREATE TABLE sqlite_sequence(name,seq)",)]:
-            self._damaged("its tables were changed")
-        given = connection.execute("SELECT seq FROM sqlite_sequence").fetchall() or [(0,)]
-        span = connection.execute("SELECT count(*), min(seq), max(seq) FROM record").fetchone()
-        last = span[0]
-        if given != [(last,)] or (last and span[1:] != (1, last)):
-            self._damaged("records are missing")
-        chain = _START
-        for seq in range(1, last + 1):
-            chain = self._checked(connection, seq, chain)[1]
 
     # -- reading and writing
 
@@ -202,14 +189,8 @@ class SQLiteJournal:
         chain = _START
         for seq in range(1, last + 1):
             with self._storage() as connection:
-                body, chain = self._checked(connection, seq, chain)
+                body, chain = _checked(connection, seq, chain, self._path)
             yield body
-
-    def _checked(self, connection: sqlite3.Connection, seq: int, chain: bytes) -> tuple[Any, Any]:
-        row = connection.execute("SELECT body, chain FROM record WHERE seq = ?", (seq,)).fetchone()
-        if row is None or type(row[0]) is not bytes or row[1] != _link(chain, row[0]):
-            self._damaged(f"record {seq} is not what was written")
-        return row
 
     def _commit(self, connection: sqlite3.Connection) -> None:
         try:
@@ -256,9 +237,6 @@ class SQLiteJournal:
             raise JournalDamaged(f"{self._path}: {error}; restore a copy of it") from error
         raise JournalFailed(f"{self._path}: {error}") from error
 
-    def _damaged(self, what: str) -> NoReturn:
-        raise JournalDamaged(f"{self._path}: {what}; restore a copy of it")
-
     def _release(self) -> None:
         if self._connection is not None:
             self._connection.close()
@@ -284,7 +262,43 @@ def _insert(connection: sqlite3.Connection, records: tuple[bytes, ...]) -> None:
         connection.execute("INSERT INTO record VALUES (?, ?, ?)", (seq, body, chain))
 
 
-# -- what is at the path, without touching it
+# -- what a file holds, without changing it
+
+
+def verify(connection: sqlite3.Connection, path: str) -> None:
+    """Raise `JournalDamaged` unless every record ever written to this database is there."""
+    if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+        _damaged(path, "its pages do not fit together")
+    schema = connection.execute("SELECT sql FROM sqlite_schema ORDER BY name").fetchall()
+    if schema != [(_SCHEMA,), ("CREATE TABLE sqlite_sequence(name,seq)",)]:
+        _damaged(path, "its tables were changed")
+    given = connection.execute("SELECT seq FROM sqlite_sequence").fetchall() or [(0,)]
+    span = connection.execute("SELECT count(*), min(seq), max(seq) FROM record").fetchone()
+    last = span[0]
+    if given != [(last,)] or (last and span[1:] != (1, last)):
+        _damaged(path, "records are missing")
+    chain = _START
+    for seq in range(1, last + 1):
+        chain = _checked(connection, seq, chain, path)[1]
+
+
+def _checked(
+    connection: sqlite3.Connection, seq: int, chain: bytes, path: str
+) -> tuple[bytes, bytes]:
+    row = connection.execute("SELECT body, chain FROM record WHERE seq = ?", (seq,)).fetchone()
+    if row is None or type(row[0]) is not bytes or row[1] != _link(chain, row[0]):
+        _damaged(path, f"record {seq} is not what was written")
+    return row
+
+
+def _damaged(path: str, what: str) -> NoReturn:
+    raise JournalDamaged(f"{path}: {what}; restore a copy of it")
+
+
+def is_held(path: Path) -> bool:
+    """Whether this process has the journal at this path open."""
+    status = path.stat()
+    return (status.st_dev, status.st_ino) in _HELD
 
 
 def _check_place(path: Path) -> None:
@@ -309,13 +323,12 @@ def _identify(path: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _check_header(path: Path) -> None:
-    """Read the first 100 bytes: https://www.sqlite.org/fileformat.html#the_database_header."""
-    with path.open("rb") as file:
-        header = file.read(100)
-    if not header:
-        return
-    if header[:16] != _MAGIC[: len(header)]:
+def check_header(path: Path, header: bytes) -> None:
+    """Refuse other files by their first 100 bytes.
+
+    See https://www.sqlite.org/fileformat.html#the_database_header.
+    """
+    if header[:16] != MAGIC[: len(header)]:
         raise JournalForeign(f"{path} is not a journal: choose another file")
     if len(header) < 100:
         raise JournalDamaged(f"{path} was cut off: restore a copy of it")

@@ -4,7 +4,8 @@
 it is the Gaussian mechanism on the whitened sums, followed by rounding to the integer lattice
 (v + rint(g) = rint(v + g) for integers v), which is post-processing. A round falls into exactly
 one epoch, and later epochs depend on it only through the release, so all releases together are
-mu-Gaussian private, too (docs/guarantee.md).
+mu-Gaussian private, too (docs/guarantee.md). Where noise is correlated, nodes take the place of
+sums, and all releases are one such mechanism (`streams`).
 
 **Theorem, local.** One report is mu-Gaussian private, mu the epoch's `bound`: it is the same
 mechanism on a single encoded round. Any two rounds under one epoch differ by at most `bound` in
@@ -24,7 +25,7 @@ from discreet.errors import Refused
 from discreet.plan import Plan
 from discreet.randomness import Source, integer_noise
 from discreet.release import Release
-from discreet.sums import Sums
+from discreet.sums import PastSums, Sums
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -36,19 +37,40 @@ def noisy(totals: Integers, stds: Floats, *, bits: Source) -> Integers:
     return totals + noise.reshape(totals.shape)
 
 
-def release(plan: Plan, epoch: Epoch, sums: Sums, *, asks: int, bits: Source) -> Release:
+def total(plan: Plan, sums: Sums, past: PastSums | None) -> Integers:
+    """What is released but for its noise: an epoch's sums; where noise is correlated, a node."""
+    if plan.stream is None:
+        return sums.total
+    if past is None:
+        raise Refused("a node needs the sums of every epoch before it")
+    return plan.stream.node(past.followed_by(sums))
+
+
+def release(
+    plan: Plan,
+    epoch: Epoch,
+    sums: Sums,
+    *,
+    asks: int,
+    bits: Source,
+    past: PastSums | None = None,
+) -> Release:
     """Sums plus noise of the epoch's standard deviations, drawn here and now.
 
-    An epoch that costs more than the plan promises is refused: unknown means refuse.
+    Where noise is correlated they are a node, made of `past` sums too. An epoch that costs more
+    than the plan promises is refused: unknown means refuse.
     """
     if plan.is_local:
         raise Refused("this plan trusts nobody with exact sums: each person sends a report")
     _check_agreed(plan, epoch)
+    if past is not None and past.epochs != epoch.number:
+        raise Refused("a node needs the sums of every epoch before it")
+    totals = total(plan, sums, past)
     return Release(
         epoch=epoch.digest,
         previous=epoch.previous,
         asks=asks,
-        integers=noisy(sums.total, epoch.encoding.stds(plan.map), bits=bits),
+        integers=noisy(totals, epoch.encoding.stds(plan.map), bits=bits),
         private=bits.private and plan.mu is not None,
     )
 
@@ -71,5 +93,5 @@ def _check_agreed(plan: Plan, epoch: Epoch) -> None:
     if isinstance(plan.privacy, NonPrivate):
         return
     agreed = isinstance(epoch.encoding, plan.encode_with) and epoch.encoding.is_noisy
-    if not (agreed and plan.allows(epoch.encoding.bound(plan.map))):
+    if not (agreed and plan.allows(epoch.encoding)):
         raise Refused("this epoch's noise is weaker than the plan promises: not released")

@@ -54,7 +54,7 @@ def _check_encoding(plan: Plan, epoch: Epoch) -> None:
         stds = stds[-(m + 1) :]  # the actions before these are public
     if not ((stds >= SMALLEST_STD) & (stds <= LARGEST_STD)).all():
         raise Refused("this epoch's noise is not of a size that can be drawn faithfully")
-    if not plan.allows(encoding.bound(plan.map)):
+    if not plan.allows(encoding):
         raise Refused("this epoch's noise is weaker than the plan promises")
 
 

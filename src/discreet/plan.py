@@ -6,7 +6,7 @@ made, so what is stored, digested and resumed is what was used.
 
 import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeVar, get_args
 
@@ -19,71 +19,29 @@ from discreet.domain import Box
 from discreet.encodings import ENCODINGS, Encoding, EncodingChoice, EncodingName
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.features import FeatureMap, FourierFeatures, Method, choose
-from discreet.kernels import Kernel, SquaredExponential
+from discreet.kernels import Kernel, Learned, SquaredExponential
+from discreet.noise import BLT
 from discreet.prior import Prior
-from discreet.residuals import SLACK_PER_INTEGER, Residual
+from discreet.residuals import SLACK_PER_INTEGER, Noise, Residual
+from discreet.schedule import (
+    Exploration,
+    Schedule,
+    exact_schedule,
+    joint_schedule,
+    local_schedule,
+    prefix_schedule,
+)
+from discreet.streams import MOST, NoiseChoice, Stream, fitted_buffers
 
 T = TypeVar("T")
 Decisions = Literal["box", "context", "candidates"]
+Confidence = Literal["practical", "theory"]
 
-
-@dataclass(frozen=True)
-class Schedule:
-    """Epochs as intervals of ask indices: `first` asks, `second`, then a fraction of all so far.
-
-        length(0) = first    length(first) = second    length(n) = max(1, ceil((growth - 1) n))
-
-    A short first epoch finds the level and the spread of rewards, so that the second, which
-    fills the domain, gets less noise; without `second`, growth begins after the first.
-
-    >>> Schedule(first=20, growth=1.1).length(0), Schedule(first=20, growth=1.1).length(1000)
-    (20, 100)
-    """
-
-    first: int
-    growth: float = 1.1
-    second: int | None = None
-
-    def __post_init__(self) -> None:
-        first = checks.count("schedule.first", self.first)
-        if self.second is not None:
-            object.__setattr__(self, "second", checks.count("schedule.second", self.second))
-        growth = checks.number("schedule.growth", self.growth, above=1.0)
-        object.__setattr__(self, "first", first)
-        object.__setattr__(self, "growth", growth)
-
-    def length(self, asked: int) -> int:
-        """The length of the epoch that opens after `asked` asks."""
-        if asked == 0:
-            return self.first
-        if asked == self.first and self.second is not None:
-            return self.second
-        return max(1, math.ceil(round((self.growth - 1) * asked, 9)))
-
-
-@dataclass(frozen=True)
-class Exploration:
-    """How an ask trades learning for reward, in posterior standard deviations.
-
-        score_j(x) = mean(x) + optimism std(x) + sampling (draw_j(x) - mean(x))
-
-    `optimism` alone is UCB, `sampling=1` alone is Thompson sampling. An epoch holds `draws`
-    draws and gives them to its asks in turn, so asks in flight differ without looking at each
-    other.
-
-    >>> Exploration(optimism=2.0, sampling=0.0)
-    Exploration(optimism=2.0, sampling=0.0, draws=64)
-    """
-
-    optimism: float = 0.3
-    sampling: float = 0.3
-    draws: int = 64
-
-    def __post_init__(self) -> None:
-        for name in ("optimism", "sampling"):
-            value = checks.number(f"exploration.{name}", getattr(self, name), at_least=0.0)
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "draws", checks.count("exploration.draws", self.draws))
+#: Sums over a study without end stay within 64 bits for so many asks.
+MOST_ASKS = 1 << 32
+#: How many standard deviations the prefix estimator's practical rule adds: about the best of a
+#: small grid at mu = 0.92 on the synthetic problem.
+OPTIMISM = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +67,12 @@ class Plan:
       units; by default learnt from the releases, which costs nothing.
     - `expire_after`: a trial that was not answered within this many asks is closed.
     - `prior`: what an earlier study learnt (`Study.prior`).
+    - `noise`: `"independent"` for every epoch, or correlated over releases: `"tree"`, `"square
+      root"` or `"blt"`. The study then runs the paper's algorithm: prefix sums of fixed clipped
+      rewards, released in every round unless a `schedule` says otherwise (see `prefixes`).
+    - `confidence`: of that algorithm, a `"practical"` constant, or `"theory"`: exactly as proven,
+      for functions of at most this `norm` (in reward units).
+    - `buffers`: of `"blt"`; by default the best for the number of releases.
 
     >>> from discreet.domain import Box
     >>> plan = Plan(domain=Box({"dose": (0, 10)}), privacy=NonPrivate())
@@ -134,6 +98,10 @@ class Plan:
     expire_after: int = 10_000
     public_decisions: bool = False
     prior: Prior | None = None
+    noise: NoiseChoice | None = field(default=None, metadata=canonical.OPTIONAL)
+    confidence: Confidence | None = field(default=None, metadata=canonical.OPTIONAL)
+    norm: float | None = field(default=None, metadata=canonical.OPTIONAL)
+    buffers: BLT | None = field(default=None, metadata=canonical.OPTIONAL)
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -146,17 +114,25 @@ class Plan:
             self._resolve("features", self._chosen_features(self.features))
         elif self.features.inputs != self.domain.dimension:
             raise InvalidArgument("features", f"a map of {self.domain.dimension} inputs")
+        self._check_correlation()
         self._resolve("encoding", self._checked_encoding())
         if self.horizon is not None:
             self._resolve("horizon", checks.count("horizon", self.horizon))
         self._resolve("expire_after", checks.count("expire_after", self.expire_after))
         self._resolve("schedule", self.schedule or self._default_schedule())
+        if self.noise == "blt":
+            self._resolve("buffers", self.buffers or fitted_buffers(self._releases))
         self._resolve("exploration", self.exploration or self._default_exploration())
         for name in ("signal_std", "noise_std"):
             if (given := getattr(self, name)) is not None:
                 self._resolve(name, checks.number(name, given, above=0.0))
         if self.prior is not None:
-            self._check_prior(self.prior)
+            self.prior.check(
+                domain=canonical.digest(self.domain),
+                features=canonical.digest(self.map),
+                rewards=self.rewards,
+                private=not isinstance(self.privacy, NonPrivate),
+            )
         self._check_noise_fits()
         self._warn_of_large_delta()
 
@@ -192,13 +168,17 @@ class Plan:
             return None
         size = self.encode_with.most_integers(self.map)
         touched = (1.0 if self.is_local else 2.0) * privacy.rounds_per_user
-        slack = touched * (1.0 + math.exp(privacy.epsilon)) * size * SLACK_PER_INTEGER
+        if self.stream is not None:
+            touched = min(touched * self.stream.touched, self.stream.releases)
+        growth = math.exp(min(privacy.epsilon, 700.0))  # beyond, no float holds it
+        slack = touched * (1.0 + growth) * size * SLACK_PER_INTEGER
         if slack > privacy.delta / 2:
+            least = f"delta of at least {2 * slack:.1g}, or " if 2 * slack < 1.0 else ""
             raise InvalidArgument(
                 "privacy",
-                f"delta of at least {2 * slack:.1g}, or a smaller epsilon: the finite precision of "
-                "noise could not be certified",
-                privacy.delta,
+                f"{least}a smaller epsilon{'' if self.stream is None else ', or fewer releases'}: "
+                "the finite precision of noise could not be certified",
+                privacy.delta if least else privacy.epsilon,
             )
         cost = GaussianPrivacy.of(privacy.epsilon, privacy.delta - slack)
         return privacy.per_round(cost.mu) * (1.0 - 1e-9)
@@ -208,18 +188,77 @@ class Plan:
         """Whether every round is a report with noise of its own."""
         return isinstance(self.privacy, LocalDP)
 
-    def allows(self, bound: float) -> bool:
-        """Whether what costs one round so much keeps the promise; a hair is for rounding alone."""
-        return self.mu is None or bound <= self.mu * (1.0 + 1e-11)
+    def allows(self, encoding: Encoding) -> bool:
+        """Whether an epoch with this encoding keeps the promise; a hair is for rounding alone.
+
+        Where noise is correlated all epochs have one encoding, and no other will do.
+        """
+        if self.fixed is not None:
+            noise, least = encoding.noise, self.fixed.noise
+            enough = min(noise.gram / least.gram, noise.cross / least.cross) >= 1.0 - 1e-11
+            same = replace(encoding, noise=least)
+            return enough and canonical.digest(same) == canonical.digest(self.fixed)
+        return self.mu is None or encoding.bound(self.map) <= self.mu * (1.0 + 1e-11)
+
+    @cached_property
+    def stream(self) -> Stream | None:
+        """How noise is correlated over the releases of the study; None where it is not."""
+        if self.noise is None or self.noise == "independent":
+            return None
+        if self._releases is not None:
+            return Stream.of(self.noise, self._releases, self.buffers)
+        return Stream.without_end(self.noise, self._certified_releases(), self.buffers)
+
+    @property
+    def _releases(self) -> int | None:
+        if self.horizon is None:
+            return None
+        return _resolved(self.schedule).releases(self.horizon)
+
+    @cached_property
+    def fixed(self) -> Encoding | None:
+        """The one encoding of all epochs where noise is correlated: clipped rewards, no residuals.
+
+        A round costs the norm of its column of C times the encoding's bound, and the rounding of
+        nodes (see `streams`): the noise is as large as makes that mu.
+        """
+        stream, mu = self.stream, self.mu
+        if stream is None or mu is None:
+            return None
+        nothing = Residual(np.zeros(self.map.dimension), 1.0)
+        rounds = _resolved(self.last) + self.expire_after
+        plain = self.encode_with.fit(self.map, nothing, mu / stream.norm, 1.0, rounds)
+        cost = stream.norm * plain.bound(self.map) + stream.rounding(plain.stds(self.map))
+        noise = plain.noise
+        return replace(plain, noise=Noise(noise.gram * cost / mu, noise.cross * cost / mu))
+
+    @cached_property
+    def last(self) -> int | None:
+        """How many asks the study has at most: its horizon, or what correlated noise allows."""
+        if self.horizon is not None or self.stream is None:
+            return self.horizon
+        return _resolved(self.schedule).asks(self.stream.releases, MOST_ASKS)
+
+    @property
+    def guarantee(self) -> str:
+        """The sentence for the review board."""
+        if self.stream is None:
+            return self.privacy.guarantee
+        return f"{self.privacy.guarantee} {self.stream.guarantee}"
 
     @property
     def centre(self) -> float:
-        """The middle of the reward range: what the model calls zero."""
-        return (self.rewards[0] + self.rewards[1]) / 2
+        """What the model calls zero: the middle of the reward range.
+
+        In theory zero itself: f, and not f minus a constant, has a bounded norm.
+        """
+        return 0.0 if self.confidence == "theory" else (self.rewards[0] + self.rewards[1]) / 2
 
     @property
     def half_width(self) -> float:
-        """Half the reward range: what the model calls one."""
+        """What the model calls one: the furthest that the reward range goes from `centre`."""
+        if self.confidence == "theory":
+            return max(map(abs, self.rewards))
         return (self.rewards[1] - self.rewards[0]) / 2
 
     @property
@@ -243,7 +282,7 @@ class Plan:
     def epoch_length(self, asked: int) -> int:
         """The length of the epoch that opens after `asked` asks, cut at the horizon."""
         length = _resolved(self.schedule).length(asked)
-        return length if self.horizon is None else min(length, self.horizon - asked)
+        return length if self.last is None else min(length, self.last - asked)
 
     def _resolve(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -261,6 +300,7 @@ class Plan:
             ("exploration", (Exploration, type(None)), "an Exploration"),
             ("schedule", (Schedule, type(None)), "a Schedule"),
             ("prior", (Prior, type(None)), "Study.prior() of an earlier study"),
+            ("buffers", (BLT, type(None)), "a BLT"),
         ]
         for name, kind, words in expected:
             if not isinstance(getattr(self, name), kind):
@@ -295,6 +335,53 @@ class Plan:
             limit=self.max_features,
         )
 
+    def _check_correlation(self) -> None:
+        """Refuse what does not go with correlated noise, or only with it."""
+        if self.noise in (None, "independent"):
+            self._resolve("noise", None)
+            for name in ("confidence", "norm", "buffers"):
+                if getattr(self, name) is not None:
+                    raise InvalidArgument(
+                        name, "nothing with independent noise: it is part of the prefix estimator"
+                    )
+            return
+        words = ", ".join(repr(name) for name in get_args(NoiseChoice))
+        reasons = (
+            (self.noise not in get_args(NoiseChoice), f"one of {words}"),
+            (self.is_local, "'independent' with LocalDP: each report has noise of its own"),
+            (
+                not isinstance(self.privacy, JointDP),
+                "'independent': no noise is there to correlate",
+            ),
+            (self.prior is not None, "'independent' with a prior: prefix sums begin at zero"),
+            (
+                isinstance(self.kernel, Learned),
+                "'independent' with Learned: the prefix estimator has one kernel",
+            ),
+        )
+        for is_wrong, reason in reasons:
+            if is_wrong:
+                raise InvalidArgument("noise", reason)
+        if self.buffers is not None and self.noise != "blt":
+            raise InvalidArgument("buffers", "a BLT, with noise='blt' alone")
+        self._resolve("confidence", self.confidence or "practical")
+        if self.confidence not in get_args(Confidence):
+            raise InvalidArgument("confidence", "'practical' or 'theory'")
+        if (self.norm is None) == (self.confidence == "theory"):
+            raise InvalidArgument("norm", "the bound on f that confidence='theory' rests on, only")
+        if self.norm is not None:
+            self._resolve("norm", checks.number("norm", self.norm, above=0.0))
+        if self.confidence == "theory" and self.exploration not in (None, Exploration(0.0, 0.0, 1)):
+            raise InvalidArgument("exploration", "nothing with confidence='theory', which sets it")
+
+    def _certified_releases(self) -> int:
+        """For how many releases finite precision takes at most a quarter of delta."""
+        privacy, size = self.privacy, self.encode_with.most_integers(self.map)
+        if not isinstance(privacy, JointDP):
+            return 1
+        each = (1.0 + math.exp(privacy.epsilon)) * size * SLACK_PER_INTEGER
+        return max(1, int(min(privacy.delta / (4.0 * each), MOST)))
+
     def _checked_encoding(self) -> EncodingName:
         rewards_only = self.privacy.protect == "rewards" and self.decisions != "box"
         if rewards_only and not self.public_decisions:
@@ -316,6 +403,10 @@ class Plan:
                 "'gram' or 'fourier' here: 'reward' needs actions that are public beforehand, "
                 "which only the whole box gives",
             )
+        if self.noise is not None and name in ("reward", "announced"):
+            raise InvalidArgument(
+                "encoding", "'gram' or 'fourier' with correlated noise: it is for both prefix sums"
+            )
         if name == "announced" and not rewards_only:
             raise InvalidArgument(
                 "encoding",
@@ -328,12 +419,13 @@ class Plan:
         """The least noise that is safe for what is protected and how actions come about."""
         if isinstance(self.privacy, NonPrivate):
             return "gram"
-        if self.decisions == "box":
+        if self.decisions == "box" and self.noise is None:
             return "reward"
-        if self.privacy.protect == "rewards":
+        if self.privacy.protect == "rewards" and self.noise is None:
             return "announced"
         lattice = isinstance(self.map, FourierFeatures) and self.map.indices is not None
-        return "fourier" if lattice else "gram"
+        proven = self.confidence == "theory"  # as printed; and with gram silence is silence
+        return "fourier" if lattice and not proven else "gram"
 
     @property
     def design_asks(self) -> int:
@@ -342,50 +434,30 @@ class Plan:
         return schedule.first + (schedule.second or 0)
 
     def _default_schedule(self) -> Schedule:
-        """Enough asks to see the function at all, then epochs that grow.
-
-        The gram of n spread rounds has n / d_eff in a typical direction, d_eff = 1 / mean k^2,
-        against noise of about 1 / mu; what an epoch tells grows with the square of its length
-        over its noise. Over the whole box a first epoch of 25 / mu finds level and spread.
-
-        In the local model the noise of n rounds is sqrt(n) / mu: a signal of s times the noise
-        takes (s d_eff / mu)^2 rounds, and splitting them over epochs loses nothing. So s is small:
-        2 in a typical direction, 8 for the level.
-        """
-        if self.mu is None:  # looking costs no privacy: often, where it costs little time either
-            box = self.decisions == "box"
-            return Schedule((10 if box else 5) * self.domain.dimension, 1.1 if box else 1.05)
-        rng = np.random.Generator(np.random.Philox(0))
-        points = self.domain.spread(rng.random((512, len(self.domain.names))))
-        phi = self.map(points)
-        if self.decisions == "box":
-            shape = phi - phi.mean(axis=0)
-            size = float(np.sum(np.square(shape))) / len(phi)
-            phi = shape / math.sqrt(size) if size > 1e-12 else phi  # a constant has no shape
-        effective = 1.0 / float(np.mean(np.square(phi @ phi.T)))
-        least, typical = 10 * self.domain.dimension, math.ceil((2 * effective / self.mu) ** 2)
-        if self.decisions == "box" and self.is_local:
-            level = max(25, math.ceil((8 / self.mu) ** 2))
-            return Schedule(level, growth=1.3, second=max(least, typical))
-        if self.decisions == "box":
-            first, second = math.ceil(25 / min(self.mu, 1.0)), math.ceil(5 * effective / self.mu)
-            return Schedule(first, growth=1.3, second=second)
-        if not self.is_local:
-            typical = math.ceil(5.5 * effective / self.mu)
-        return Schedule(max(least, typical), growth=1.1 + 0.3 / max(1.0, self.mu))
+        if self.noise is not None:
+            return prefix_schedule(endless=self.horizon is None)
+        if self.mu is None:
+            return exact_schedule(self.domain, box=self.decisions == "box")
+        choose = local_schedule if self.is_local else joint_schedule
+        return choose(self.mu, self.domain, self.map, box=self.decisions == "box")
 
     def _default_exploration(self) -> Exploration:
         """Over the whole box only draws explore; sets that people bring already differ.
 
         Noise explores, too: without it, a little more.
         """
+        if self.noise is not None:
+            return Exploration(0.0 if self.confidence == "theory" else OPTIMISM, 0.0, 1)
         if self.decisions == "box":
             return Exploration(0.0, 0.7)
         return Exploration(0.5, 0.5) if self.mu is None else Exploration(0.3, 0.3)
 
     def _check_noise_fits(self) -> None:
         """Noise and sums of the longest epoch fit 64-bit integers: said now, not at release."""
-        rounds = (self.horizon or 1 << 32) + self.expire_after
+        if self.stream is not None:
+            _resolved(self.fixed)
+            return
+        rounds = (self.horizon or MOST_ASKS) + self.expire_after
         nothing = Residual(np.zeros(self.map.dimension), 1.0)
         self.encode_with.fit(self.map, nothing, self.mu, 1.0, rounds)
 
@@ -399,22 +471,6 @@ class Plan:
                 LargeDelta,
                 stacklevel=4,
             )
-
-    def _check_prior(self, prior: Prior) -> None:
-        if prior.features != canonical.digest(self.map):
-            raise InvalidArgument(
-                "prior", "a study with these features: give features=study.plan.map"
-            )
-        if prior.domain != canonical.digest(self.domain):
-            raise InvalidArgument("prior", "a study on the same domain")
-        if not prior.releasable and not isinstance(self.privacy, NonPrivate):
-            raise InvalidArgument(
-                "prior",
-                "a private study, or Study.prior(public_data=True) if the people behind it need no "
-                "privacy: a plan is public",
-            )
-        if prior.rewards != self.rewards:
-            raise InvalidArgument("prior", f"a study with rewards {self.rewards}", prior.rewards)
 
 
 def _resolved(value: T | None) -> T:

@@ -56,7 +56,8 @@ class Posterior:
         if values.shape != design.shape[:1] or covariance.shape != 2 * design.shape[:1]:
             raise InvalidArgument("values, covariance", "the design's number of rows")
         _check_finite(design=design, values=values, covariance=covariance)
-        if not np.allclose(covariance, covariance.T, rtol=1e-9, atol=0.0):
+        rounding = 1e-12 * float(np.abs(covariance).max(initial=0.0))
+        if not np.allclose(covariance, covariance.T, rtol=1e-9, atol=rounding):
             raise InvalidArgument("covariance", "a symmetric matrix")
         try:
             weighted = cho_solve(cho_factor(covariance, lower=True), design)

@@ -32,6 +32,25 @@ class Prior:
         if not finite or not _is_positive_definite(self.precision):
             raise InvalidArgument("prior", "a symmetric, positive definite precision")
 
+    def check(
+        self, *, domain: str, features: str, rewards: tuple[float, float], private: bool
+    ) -> None:
+        """Refuse to be the prior of a plan of another domain, map or range, or less private."""
+        if self.features != features:
+            raise InvalidArgument(
+                "prior", "a study with these features: give features=study.plan.map"
+            )
+        if self.domain != domain:
+            raise InvalidArgument("prior", "a study on the same domain")
+        if private and not self.releasable:
+            raise InvalidArgument(
+                "prior",
+                "a private study, or Study.prior(public_data=True) if the people behind it need no "
+                "privacy: a plan is public",
+            )
+        if self.rewards != rewards:
+            raise InvalidArgument("prior", f"a study with rewards {rewards}", self.rewards)
+
 
 def _is_positive_definite(matrix: NDArray[np.float64]) -> bool:
     try:

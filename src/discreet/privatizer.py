@@ -15,7 +15,7 @@ from discreet.randomness import secret_key, source
 from discreet.register import Register
 from discreet.release import Release
 from discreet.session import Abandoned, Asked, Session, Told, UserKey
-from discreet.sums import Sums
+from discreet.sums import PastSums, Sums
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +24,8 @@ class Privatizer:
     """Open rounds, and the integer sums of the epoch that is open.
 
     A late answer enters the epoch that is open when it arrives, with that epoch's encoding; an
-    answer that never comes contributes the zero vector.
+    answer that never comes contributes the zero vector. Where noise is correlated the sums of
+    closed epochs are kept: a release is made of them, too.
     """
 
     def __init__(self, plan: Plan, simulation: Simulation | None = None) -> None:
@@ -32,6 +33,7 @@ class Privatizer:
         self._simulation = simulation
         self._register = Register(plan, simulated=simulation is not None)
         self._drawn: Release | None = None
+        self._past: PastSums | None = None
         self.session = Session(plan.expire_after)
 
     def new_key(self) -> UserKey:
@@ -45,8 +47,13 @@ class Privatizer:
     def open(self, epoch: Epoch) -> None:
         """Begin an epoch with empty sums."""
         self._register.check_identified()
+        size = epoch.encoding.size(self._plan.map)
+        if self._past is not None:
+            self._past.close(self._sums)
+        elif self._plan.stream is not None:
+            self._past = PastSums(size)
         self._epoch = epoch
-        self._sums = Sums(epoch.encoding.size(self._plan.map))
+        self._sums = Sums(size)
         self._drawn = None
 
     @property
@@ -96,6 +103,6 @@ class Privatizer:
             bits = source(self._simulation, self._epoch.number)
             asks = self.session.asked - self._epoch.first
             self._drawn = mechanism.release(
-                self._plan, self._epoch, self._sums, asks=asks, bits=bits
+                self._plan, self._epoch, self._sums, asks=asks, bits=bits, past=self._past
             )
         return self._drawn

@@ -50,7 +50,7 @@ class Publisher(Kept):
         with self._lock:
             if self._last != release.digest:
                 epoch, study = self._study.open_epoch, self._study.released(release)
-                is_last = release.asks < epoch.length or epoch.end == study.plan.horizon
+                is_last = release.asks < epoch.length or epoch.end == study.plan.last
                 self._commit(release, *(() if is_last else (study.next_epoch(),)))
             return self.opening
 

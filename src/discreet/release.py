@@ -22,6 +22,9 @@ class Release:
     study that was finished early. `reports` is None under joint privacy. In the local model
     `integers` is a sum of so many reports, each with noise of its own, and their number is public.
 
+    Where noise is correlated over releases, `integers` is a node that earlier epochs are part of,
+    too; `prefixes` decodes the sums of all rounds so far from them (`streams`).
+
     `private` is true only where noise for the plan's guarantee came from the operating system.
 
     >>> digest, integers = "ab" * 32, np.array([3])

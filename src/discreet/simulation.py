@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,9 @@ from discreet.epoch import of_sum
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.features import Method
 from discreet.kernels import Kernel, SquaredExponential
-from discreet.plan import Decisions, Plan
+from discreet.plan import Confidence, Decisions, Plan
 from discreet.search import latin_hypercube, spread
+from discreet.streams import NoiseChoice
 from discreet.study import Study, Value
 
 Floats = NDArray[np.float64]
@@ -73,6 +74,9 @@ MakeProblem = Callable[[np.random.Generator], Problem]
 class Setting:
     """How to play: the model of privacy, and the parts of a plan that simulations vary.
 
+    `changes` are further arguments of the plan, by name. They go before what the problem says, as
+    for its kernel and range of rewards; its domain and what users bring stay the problem's own.
+
     >>> Setting(model="none", rounds=100).encoding
     'auto'
     """
@@ -82,6 +86,10 @@ class Setting:
     encoding: EncodingChoice = "auto"
     features: Method = "grid"
     privacy: Privacy = field(default_factory=NonPrivate)
+    changes: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
+    noise: NoiseChoice = "independent"
+    confidence: Confidence | None = None
+    norm: float | None = None
 
     def __post_init__(self) -> None:
         checks.count("rounds", self.rounds)
@@ -256,20 +264,24 @@ def _ceiling(problem: Problem, options: Options, best: float | None) -> float:
 def plan_for(problem: Problem, setting: Setting, decisions: Decisions, name: str) -> Plan:
     """The plan of a simulated study: defaults, but for what the problem and setting say."""
     default: Kernel = SquaredExponential()
+    usual: dict[str, Any] = {
+        "kernel": getattr(problem, "kernel", default),
+        "rewards": problem.rewards,
+        "public_decisions": setting.privacy.protect == "rewards",
+        "features": setting.features,
+        "encoding": setting.encoding,
+        "noise": setting.noise,
+        "confidence": setting.confidence,
+        "norm": setting.norm,
+    }
+    own: dict[str, Any] = {"domain": problem.domain, "decisions": decisions}
+    for part, value in own.items():
+        if setting.changes.get(part, value) != value:
+            raise InvalidArgument(part, "nothing, or what the problem has")
+    own |= {"privacy": setting.privacy, "horizon": setting.rounds, "name": name}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LargeDelta)  # nobody is real here
-        return Plan(
-            domain=problem.domain,
-            privacy=setting.privacy,
-            kernel=getattr(problem, "kernel", default),
-            rewards=problem.rewards,
-            horizon=setting.rounds,
-            name=name,
-            decisions=decisions,
-            public_decisions=setting.privacy.protect == "rewards",
-            features=setting.features,
-            encoding=setting.encoding,
-        )
+        return Plan(**(usual | dict(setting.changes) | own))
 
 
 def best_mean(problem: Problem) -> float:

@@ -15,10 +15,11 @@ from pathlib import Path
 from discreet import canonical
 from discreet.belief import Belief
 from discreet.budget import NonPrivate
-from discreet.epoch import Epoch, learn, open_epoch
+from discreet.epoch import Epoch, believed_before, learn, open_epoch
 from discreet.errors import InvalidArgument, StudyEnded
 from discreet.plan import Plan
 from discreet.posterior import Posterior
+from discreet.prefixes import PrefixBelief
 from discreet.prior import Prior
 from discreet.release import GENESIS, Release
 from discreet.search import Score, maximise
@@ -30,7 +31,10 @@ Value = float | int | str
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The action with the highest posterior mean, that mean, and its 95% credible interval."""
+    """The action with the highest posterior mean, that mean, and its 95% credible interval.
+
+    Under `confidence="theory"` the interval is that of Theorem 1, for all actions at once.
+    """
 
     action: dict[str, Value]
     mean: float
@@ -105,9 +109,9 @@ class Study:
         return self.epochs[-1]
 
     @cached_property
-    def belief(self) -> Belief:
+    def belief(self) -> Belief | PrefixBelief:
         """What the releases teach, starting from the plan's prior."""
-        belief = Belief.before(self.plan)
+        belief = believed_before(self.plan)
         for epoch, release in zip(self.epochs, self.releases, strict=False):
             belief = learn(self.plan, belief, epoch, release)
         return belief
@@ -147,7 +151,8 @@ class Study:
         score = Score(plan.map, posterior.whitening, optimism=0.0)
         point = maximise(score, plan.domain, posterior.coefficients[None, :], context=fixed)
         mean = float(posterior.mean(point)[0]) * plan.half_width + plan.centre
-        spread = 1.96 * math.sqrt(float(posterior.variance(point)[0])) * plan.half_width
+        std = math.sqrt(float(posterior.variance(point)[0]))
+        spread = self.belief.margin(std) * plan.half_width
         return Recommendation(plan.domain.decode(point[0]), mean, (mean - spread, mean + spread))
 
     def prior(self, *, public_data: bool = False) -> Prior:
@@ -170,12 +175,12 @@ class Study:
     @property
     def guarantee(self) -> str:
         """The sentence for the review board, which a simulation does not earn."""
-        sentence = self.plan.privacy.guarantee
+        sentence = self.plan.guarantee
         if isinstance(self.plan.privacy, NonPrivate) or all(r.private for r in self.releases):
             return sentence
         return f"{SIMULATED} {sentence}"
 
-    def _believing(self, belief: Belief, **parts: object) -> "Study":
+    def _believing(self, belief: Belief | PrefixBelief, **parts: object) -> "Study":
         study = replace(self, **parts)
         study.__dict__["belief"] = belief
         return study

@@ -1,4 +1,4 @@
-"""The exact integer sums of an epoch: sensitive, mergeable, order-free."""
+"""The exact integer sums of an epoch, and of the epochs before it: sensitive, order-free."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,3 +35,28 @@ class Sums:
     def merge(self, other: "Sums") -> None:
         """Count everything another shard has counted."""
         self.add(other._total)
+
+
+class PastSums:
+    """The sums of every epoch so far, in order: what nodes of correlated noise are made of.
+
+    >>> past, sums = PastSums(1), Sums(1)
+    >>> past.close(sums); sums.add(np.array([5])); past.followed_by(sums).tolist()
+    [[0], [5]]
+    """
+
+    def __init__(self, size: int) -> None:
+        self._rows = np.zeros((16, size), dtype=np.int64)
+        self.epochs = 0
+
+    def close(self, sums: Sums) -> None:
+        """Keep the sums of an epoch that is over."""
+        self.followed_by(sums)
+        self.epochs += 1
+
+    def followed_by(self, sums: Sums) -> NDArray[np.int64]:
+        """A row for each epoch that is over, and one for the epoch that is open."""
+        if self.epochs == len(self._rows):
+            self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
+        self._rows[self.epochs] = sums.total
+        return self._rows[: self.epochs + 1]

@@ -9,12 +9,15 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from discreet.cli.choices import AsJson
+from discreet.cli.console import shown
+
 
 def audit_command(
     draws: Annotated[
         int, typer.Option(min=30_000, help="Releases drawn in each world of each game.")
     ] = 100_000,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Play the distinguishing game against every mechanism, and against broken ones.
 
@@ -25,7 +28,7 @@ def audit_command(
     """
     from discreet.audit import audit, verdict
 
-    with Progress(console=Console(stderr=True)) as bar:
+    with shown(Progress(console=Console(stderr=True))) as bar:
         task = bar.add_task("audit", total=None)
         findings = audit(draws, advance=lambda name: bar.update(task, description=name))
     passed = verdict(findings)

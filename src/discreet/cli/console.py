@@ -1,48 +1,82 @@
 """What commands share: places to write to, progress, tables and numbers in words."""
 
 import math
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from discreet.errors import InvalidArgument
-from discreet.experiments.problems import find_problem
-from discreet.forecast import Estimate
-from discreet.simulation import MakeProblem, Run, Setting, simulate
-from discreet.study import Study
+from discreet.errors import DiscreetError, InvalidArgument
+
+if TYPE_CHECKING:  # heavy: loaded when used
+    from discreet.forecast import Estimate
+    from discreet.simulation import MakeProblem, Run, Setting
+    from discreet.study import Study
+
+# -- places
 
 
 def check_picture(path: Path) -> None:
-    """Refuse a figure of a kind that cannot be drawn before anything is played."""
-    if path.suffix not in (".png", ".svg", ".pdf"):
+    """Refuse a figure that cannot be drawn or written before anything is played."""
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise InvalidArgument("figure", "a writable .png, .svg or .pdf", str(path))
+    check_places(path)
 
 
 def check_places(*paths: Path) -> None:
     """Refuse places that cannot be written before any work is done."""
     for path in paths:
-        if not path.absolute().parent.is_dir():
+        folder = path.absolute().parent
+        if not folder.is_dir():
             raise InvalidArgument("path", "a file in a folder that exists", str(path))
+        if path.is_dir():
+            raise InvalidArgument("path", "a file and not a folder", str(path))
+        if not os.access(path if path.exists() else folder, os.W_OK):
+            raise InvalidArgument("path", "a place that can be written", str(path))
 
 
-def beside(problem: str) -> MakeProblem:
+# -- problems and progress
+
+
+def beside(problem: str) -> "MakeProblem":
     """A problem by name; module:name finds what lies beside the user."""
+    from discreet.experiments.problems import find_problem
+
     if ":" in problem:
         sys.path.insert(0, str(Path.cwd()))
-    return find_problem(problem)
+    with blamed(problem):
+        return find_problem(problem)
+
+
+@contextmanager
+def blamed(problem: str) -> Generator[None]:
+    """Whatever a user's own problem raises is said in one line."""
+    try:
+        yield
+    except DiscreetError:
+        raise
+    except (Exception, SystemExit) as error:
+        if ":" not in problem:
+            raise
+        words = f"a problem that can be played ({type(error).__name__}: {error})"
+        raise InvalidArgument("problem", words, problem) from error
 
 
 def play(
-    label: str, make_problem: MakeProblem, setting: Setting, *, runs: int, seed: int
-) -> list[Run]:
+    label: str, make_problem: "MakeProblem", setting: "Setting", *, runs: int, seed: int
+) -> "list[Run]":
     """Simulate runs one after the other under a progress bar on the error stream."""
-    with rounds_progress() as bar:
+    from discreet.simulation import simulate
+
+    with rounds_progress() as bar, blamed(label):
         task = bar.add_task(label, total=runs * setting.rounds)
         return [
             simulate(
@@ -52,26 +86,60 @@ def play(
         ]
 
 
-def rounds_progress() -> Progress:
+@contextmanager
+def rounds_progress() -> Generator[Progress]:
     """A bar of rounds on the error stream."""
-    return Progress(
+    columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("rounds"),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
     )
+    with shown(Progress(*columns, console=Console(stderr=True))) as bar:
+        yield bar
 
 
-def report(study: Study) -> None:
+@contextmanager
+def shown(bar: Progress) -> Generator[Progress]:
+    """A bar that leaves nothing behind when the work fails: then the error says it all."""
+    bar.start()
+    try:
+        yield bar
+    except BaseException:
+        bar.live.transient = True
+        bar.live.stop()
+        raise
+    bar.stop()
+
+
+# -- words and tables
+
+
+def report(study: "Study") -> None:
     """Say what a study found and what it promises."""
     best = study.best()
-    action = ", ".join(f"{name} = {value:.3f}" for name, value in best.action.items())
     low, high = best.interval
-    typer.echo(f"Best action: {action}")
+    typer.echo(f"Best action: {in_words(best.action)}")
     typer.echo(f"Its mean reward: {best.mean:.3f} (95% interval {low:.3f} to {high:.3f})")
     typer.echo(study.guarantee)
+
+
+def in_words(action: Mapping[str, float | int | str]) -> str:
+    """An action on one line.
+
+    >>> in_words({"dose": 2.50001, "pills": 3, "arm": "b"})
+    'dose = 2.500, pills = 3, arm = b'
+    """
+    values = (f"{value:.3f}" if isinstance(value, float) else value for value in action.values())
+    return ", ".join(f"{name} = {value}" for name, value in zip(action, values, strict=True))
+
+
+def print_whole(table: Table) -> None:
+    """Print a table as wide as it is: numbers that do not fit a narrow terminal are not cut."""
+    console = Console()
+    needed = Measurement.get(console, console.options.update(max_width=1000), table).maximum
+    Console(width=max(console.width, needed)).print(table)
 
 
 def regret_table(results: Mapping[str, Mapping[str, Any]]) -> Table:
@@ -103,9 +171,10 @@ def rounded_up(bound: float) -> str:
     return f"{math.ceil(bound / unit) * unit:.1g}"
 
 
-def give_or_take(estimate: Estimate) -> str:
+def give_or_take(estimate: "Estimate") -> str:
     """A number with its standard error, to the digits that the error leaves.
 
+    >>> from discreet.forecast import Estimate
     >>> give_or_take(Estimate(151.34, 6.57)), give_or_take(Estimate(0.10680, 0.0495))
     ('151±7', '0.11±0.05')
     """

@@ -2,145 +2,258 @@
 
 import json
 import warnings
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
-from discreet.budget import LocalDP, NonPrivate
+from discreet.cli.choices import (
+    PROBLEMS,
+    AsJson,
+    Changes,
+    PlanFile,
+    complete_problem,
+    read_changes,
+)
 from discreet.cli.console import (
     beside,
+    blamed,
     check_picture,
-    check_places,
     give_or_take,
+    print_whole,
     rounded_up,
     rounds_progress,
 )
-from discreet.domain import Box
 from discreet.errors import InvalidArgument, LargeDelta
-from discreet.experiments.problems import PROBLEMS
-from discreet.forecast import Forecast, Outlook, forecast
-from discreet.kernels import SquaredExponential
-from discreet.plan import Plan
-from discreet.simulation import Setting, kind_of, plan_for
+
+if TYPE_CHECKING:  # heavy: loaded when used
+    from discreet.budget import JointDP, LocalDP
+    from discreet.forecast import Forecast, Outlook
+    from discreet.plan import Plan
+
+Trust = Literal["joint", "local"]
+LEVELS, DELTA = (0.1, 1.0, 10.0), 1e-5
+#: Of a plan's own epsilon.
+SHARES = (0.1, 0.3, 1.0)
 
 
 def forecast_command(
+    plan: PlanFile = None,
+    changes: Changes = None,
     problem: Annotated[
         str | None,
-        typer.Option(help=f"Domain, kernel and range of {', '.join(PROBLEMS)}, or module:name."),
+        typer.Option(
+            help=f"Domain, kernel and range of {', '.join(PROBLEMS)}, or module:name.",
+            autocompletion=complete_problem,
+        ),
     ] = None,
     dimension: Annotated[
-        int | None, typer.Option(min=1, help="Without --problem: coordinates of a box.  [2]")
+        int | None, typer.Option(min=1, help="Of a plain box: its coordinates.  [2]")
     ] = None,
     lengthscale: Annotated[
         float | None,
-        typer.Option(help="Without --problem: of the kernel, the box having side 1.  [0.25]"),
+        typer.Option(help="Of a plain box with side 1: that of the kernel.  [0.25]"),
     ] = None,
     rewards: Annotated[
         tuple[float, float] | None,
-        typer.Option(metavar="LOW HIGH", help="Without --problem: the range of rewards.  [0 1]"),
+        typer.Option(metavar="LOW HIGH", help="The range of rewards.  [the plan's, or 0 1]"),
     ] = None,
     candidates: Annotated[
         int | None,
         typer.Option(min=1, help="Each user brings so many actions to choose from; else any."),
     ] = None,
     model: Annotated[
-        Literal["joint", "local"],
-        typer.Option(help="joint: with a trusted privatizer; local: noise on every report."),
-    ] = "joint",
-    epsilon: Annotated[
-        list[float] | None, typer.Option(help="A level to compare; repeat it.  [0.1, 1, 10]")
+        Trust | None,
+        typer.Option(
+            help="joint: with a trusted privatizer; local: noise on every report.  "
+            "[the plan's, or joint]"
+        ),
     ] = None,
-    delta: Annotated[float, typer.Option(help="The delta of every level.")] = 1e-5,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds of the study.")] = 1000,
+    epsilon: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="A level to compare; repeat it.  [0.1, 0.3 and all of the plan's, or 0.1, 1, 10]"
+        ),
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="The delta of every level.  [the plan's, or 1e-05]")
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Rounds of the study.  [the plan's horizon, or 1000]"),
+    ] = None,
     functions: Annotated[
         int, typer.Option(min=1, help="Functions drawn from the plan's prior, for error bars.")
     ] = 8,
     seed: Annotated[int, typer.Option(min=0, help="Fixes functions, answers and noise.")] = 0,
     figure: Annotated[Path, typer.Option(help="Where to write the figure.")] = Path("forecast.png"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """What a study will cost and learn at each epsilon, before any data: to choose epsilon.
 
+    The study is that of a plan file, which flags go before; of a problem; or of a plain box.
+
+    Example: discreet forecast --plan docs/examples/dosing.toml --epsilon 1 --epsilon 8
+
     Example: discreet forecast --dimension 1 --lengthscale 0.3 --epsilon 0.5 --epsilon 5
     """
-    check_places(figure)
+    from discreet.forecast import forecast
+
     check_picture(figure)
-    plan = forecast_plan(problem, dimension, lengthscale, rewards, candidates, rounds)
-    levels = set(epsilon or (0.1, 1.0, 10.0))
-    if model == "local":
-        plan = under_local(plan, max(levels), delta)
-    with rounds_progress() as bar:
-        task = bar.add_task("forecast", total=(len(levels) + 2) * functions * rounds)
+    plain = {"--dimension": dimension, "--lengthscale": lengthscale}
+    if plan is not None:
+        refuse("--plan", **plain, **{"--problem": problem})
+        make = partial(plan_of_file, plan, read_changes(changes), rewards, candidates)
+    elif problem is not None:
+        refuse("--problem", **plain, **{"--rewards": rewards, "--set": changes})
+        make = partial(plan_of_problem, problem, candidates)
+    else:
+        refuse("a plain box", **{"--set": changes})
+        make = partial(plan_of_box, dimension or 2, lengthscale, rewards, candidates)
+    study, levels = compared(make, model, epsilon, delta)
+    length = rounds or study.horizon or 1000
+    with rounds_progress() as bar, blamed(problem or ""):
+        task = bar.add_task("forecast", total=(len(levels) + 2) * functions * length)
         found = forecast(
-            plan,
+            study,
             levels,
-            delta=delta,
+            delta=DELTA if delta is None and stated(study) is None else delta,
             functions=functions,
+            rounds=length,
             candidates=candidates or 25,
             seed=seed,
             advance=lambda n: bar.advance(task, n),
         )
-    show_forecast(found, problem, figure, as_json=as_json)
+    source = {"problem": problem, "plan": None if plan is None else str(plan)}
+    show_forecast(found, source, figure, as_json=as_json)
 
 
-def show_forecast(found: Forecast, problem: str | None, figure: Path, *, as_json: bool) -> None:
+def refuse(beside_what: str, **options: object) -> None:
+    """Refuse options that go with something else."""
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise InvalidArgument(", ".join(given), f"nothing with {beside_what}")
+
+
+def show_forecast(
+    found: "Forecast", source: dict[str, str | None], figure: Path, *, as_json: bool
+) -> None:
     """The figure, and the table with its advice or one JSON object."""
     from discreet.experiments.figures import forecast_figure  # matplotlib is slow to import
 
     forecast_figure(found, figure)
     if as_json:
-        typer.echo(json.dumps({"problem": problem, **found.to_dict(), "figure": str(figure)}))
+        typer.echo(json.dumps({**source, **found.to_dict(), "figure": str(figure)}))
         return
-    Console().print(forecast_table(found))
+    print_whole(forecast_table(found))
     typer.echo(found.advice)
     typer.echo(f"Figure: {figure}")
 
 
-def forecast_plan(
-    problem: str | None,
-    dimension: int | None,
+# -- whose study it is
+
+
+def compared(
+    make: "Callable[[JointDP | LocalDP | None], Plan]",
+    model: Trust | None,
+    epsilon: list[float] | None,
+    delta: float | None,
+) -> "tuple[Plan, set[float]]":
+    """The plan, in the model of privacy that is wanted, and the levels to compare."""
+    from discreet.budget import JointDP, LocalDP
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LargeDelta)  # the advice says it
+        plan = make(None)
+        promise = stated(plan)
+        usual = LEVELS if promise is None else [share * promise.epsilon for share in SHARES]
+        levels = set(epsilon or usual)
+        if model in (None, "local" if isinstance(promise, LocalDP) else "joint"):
+            return plan, levels
+        kind = LocalDP if model == "local" else JointDP
+        known = DELTA if promise is None else promise.delta
+        rounds = 1 if promise is None else promise.rounds_per_user
+        other = kind(max(levels), known if delta is None else delta, rounds_per_user=rounds)
+        return make(other), levels
+
+
+def stated(plan: "Plan") -> "JointDP | LocalDP | None":
+    """What the plan itself promises."""
+    from discreet.budget import NonPrivate
+
+    return None if isinstance(plan.privacy, NonPrivate) else plan.privacy
+
+
+def plan_of_file(
+    path: Path,
+    changes: dict[str, object],
+    rewards: tuple[float, float] | None,
+    candidates: int | None,
+    privacy: "JointDP | LocalDP | None",
+) -> "Plan":
+    """The plan of a file, changed by flags."""
+    from discreet.plan_file import read_plan
+
+    promise = None if privacy is None else {"type": type(privacy).__name__, **asdict(privacy)}
+    flags: dict[str, Any] = {
+        "rewards": None if rewards is None else list(rewards),
+        "decisions": None if candidates is None else "candidates",
+        "privacy": promise,
+    }
+    given = {name: value for name, value in flags.items() if value is not None}
+    return read_plan(path, changes | given)
+
+
+def plan_of_problem(
+    problem: str, candidates: int | None, privacy: "JointDP | LocalDP | None"
+) -> "Plan":
+    """The plan that a problem is simulated with."""
+    import numpy as np
+
+    from discreet.budget import LocalDP
+    from discreet.simulation import Setting, kind_of, plan_for
+
+    rng = np.random.Generator(np.random.Philox(0))
+    model: Trust = "local" if isinstance(privacy, LocalDP) else "joint"
+    setting = Setting() if privacy is None else Setting(model=model, privacy=privacy)
+    make = beside(problem)
+    with blamed(problem):
+        world = make(rng)
+        decisions = "candidates" if candidates else kind_of(world.decision_set(rng))
+        return plan_for(world, setting, decisions, problem)
+
+
+def plan_of_box(
+    dimension: int,
     lengthscale: float | None,
     rewards: tuple[float, float] | None,
     candidates: int | None,
-    rounds: int,
-) -> Plan:
-    """The plan of a benchmark problem, or of a plain box."""
-    if problem is None:
-        names = [f"x{i + 1}" for i in range(2 if dimension is None else dimension)]
-        return Plan(
-            domain=Box(dict.fromkeys(names, (0.0, 1.0))),
-            kernel=SquaredExponential(0.25 if lengthscale is None else lengthscale),
-            rewards=rewards or (0.0, 1.0),
-            privacy=NonPrivate(),
-            decisions="candidates" if candidates else "box",
-            horizon=rounds,
-        )
-    if (dimension, lengthscale, rewards) != (None, None, None):
-        raise InvalidArgument(
-            "--dimension, --lengthscale, --rewards", "none with --problem, which has its own"
-        )
-    rng = np.random.Generator(np.random.Philox(0))
-    world = beside(problem)(rng)
-    decisions = "candidates" if candidates else kind_of(world.decision_set(rng))
-    return plan_for(world, Setting(rounds=rounds), decisions, problem)
+    privacy: "JointDP | LocalDP | None",
+) -> "Plan":
+    """A plan about a box with sides of 1."""
+    from discreet.budget import NonPrivate
+    from discreet.domain import Box
+    from discreet.kernels import SquaredExponential
+    from discreet.plan import Plan
+
+    return Plan(
+        domain=Box({f"x{i + 1}": (0.0, 1.0) for i in range(dimension)}),
+        kernel=SquaredExponential(0.25 if lengthscale is None else lengthscale),
+        rewards=rewards or (0.0, 1.0),
+        privacy=privacy or NonPrivate(),
+        decisions="candidates" if candidates else "box",
+    )
 
 
-def under_local(plan: Plan, epsilon: float, delta: float) -> Plan:
-    """The same plan where nobody is trusted; its defaults follow."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LargeDelta)  # the forecast's advice says it
-        privacy = LocalDP(epsilon, delta)
-        return replace(plan, privacy=privacy, schedule=None, exploration=None, encoding="auto")
+# -- the table
 
 
-def forecast_table(found: Forecast) -> Table:
+def forecast_table(found: "Forecast") -> Table:
     """One row a level: what is known beforehand, then what was simulated."""
     low, high = found.rewards
     delta = "" if found.delta is None else f"delta = {found.delta:g}, "
@@ -165,7 +278,7 @@ def forecast_table(found: Forecast) -> Table:
     return table
 
 
-def forecast_row(found: Forecast, outlook: Outlook) -> tuple[str, ...]:
+def forecast_row(found: "Forecast", outlook: "Outlook") -> tuple[str, ...]:
     """A row of the table."""
     share, known = outlook.relative_regret, ("",) * 5
     if outlook is not found.uniform:

@@ -5,14 +5,17 @@ import os
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from discreet.cli.choices import AsJson
 from discreet.errors import InvalidArgument
-from discreet.experiments.reproductions import NAMES, Name, Reproduced, Scale, reproduce
+
+if TYPE_CHECKING:  # heavy: loaded when used
+    from discreet.experiments.reproductions import Name, Reproduced, Scale
 
 
 def reproduce_command(
@@ -35,7 +38,7 @@ def reproduce_command(
     cluster: Annotated[
         str | None, typer.Option(help="The address of a Dask scheduler to play on instead.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Play, draw and tabulate what the paper shows, its printed noise and our default beside it.
 
@@ -45,7 +48,9 @@ def reproduce_command(
     Example: discreet reproduce all --quick --out reproduced
     """
     make_folder(out)
-    begun, made = time.monotonic(), list[Reproduced]()
+    from discreet.experiments.reproductions import NAMES, Scale
+
+    begun, made = time.monotonic(), list["Reproduced"]()
     for each in NAMES if name == "all" else (name,):
         made.append(one(each, out, Scale(quick, runs), workers or os.cpu_count() or 1, cluster))
         if not as_json:
@@ -69,8 +74,10 @@ def make_folder(out: Path) -> None:
         raise InvalidArgument("--out", "a folder that can be written", str(out))
 
 
-def one(name: Name, out: Path, scale: Scale, workers: int, cluster: str | None) -> Reproduced:
+def one(name: "Name", out: Path, scale: "Scale", workers: int, cluster: str | None) -> "Reproduced":
     """Reproduce one name under a progress bar of runs on the error stream."""
+    from discreet.experiments.reproductions import reproduce
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(
         *columns, TextColumn("runs"), TimeElapsedColumn(), console=Console(stderr=True)
@@ -91,9 +98,10 @@ def one(name: Name, out: Path, scale: Scale, workers: int, cluster: str | None) 
         )
 
 
-def command_of(name: Name, out: Path, scale: Scale) -> str:
+def command_of(name: "Name", out: Path, scale: "Scale") -> str:
     """The command that makes the same files; how many workers play does not show in them.
 
+    >>> from discreet.experiments.reproductions import Scale
     >>> command_of("table", Path("here"), Scale(quick=True))
     'discreet reproduce table --out here --quick'
     """

@@ -1,90 +1,155 @@
 """`discreet simulate`: play a problem many times."""
 
 import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from discreet.budget import JointDP, LocalDP, NonPrivate, Privacy, Protect
+from discreet.cli.choices import (
+    PROBLEMS,
+    AsJson,
+    Changes,
+    EncodingChoice,
+    Method,
+    Model,
+    NoiseChoice,
+    PlanFile,
+    Protect,
+    complete_problem,
+    read_changes,
+)
 from discreet.cli.console import beside, play, regret_table
-from discreet.encodings import EncodingChoice
 from discreet.errors import InvalidArgument
-from discreet.experiments.problems import PROBLEMS
-from discreet.features import Method
-from discreet.simulation import Model, Setting, summary
+
+if TYPE_CHECKING:  # heavy: loaded when used
+    from discreet.budget import Privacy
+    from discreet.simulation import Setting
 
 
 def simulate_command(
     problem: Annotated[
-        str, typer.Option(help=f"{', '.join(PROBLEMS)}, or module:name of your own.")
+        str,
+        typer.Option(
+            help=f"{', '.join(PROBLEMS)}, or module:name of your own.",
+            autocompletion=complete_problem,
+        ),
     ] = "camelback",
+    plan: PlanFile = None,
+    changes: Changes = None,
     model: Annotated[
-        Model,
+        Model | None,
         typer.Option(
             help="none: no privacy; joint: JointDP, with a trusted privatizer; local: LocalDP, "
-            "with noise on every report; random: uniform play."
+            "with noise on every report; random: uniform play.  [the plan's, or none]"
         ),
-    ] = "none",
+    ] = None,
     protect: Annotated[
-        Protect, typer.Option(help="What privacy covers: decision sets and rewards, or rewards.")
-    ] = "decisions",
+        Protect | None,
+        typer.Option(help="What privacy covers: decision sets and rewards, or rewards."),
+    ] = None,
     encoding: Annotated[
-        EncodingChoice, typer.Option(help="How a round becomes integers.")
-    ] = "auto",
-    features: Annotated[Method, typer.Option(help="How the kernel becomes features.")] = "grid",
+        EncodingChoice | None, typer.Option(help="How a round becomes integers.  [auto]")
+    ] = None,
+    features: Annotated[
+        Method | None, typer.Option(help="How the kernel becomes features.  [grid]")
+    ] = None,
+    noise: Annotated[
+        NoiseChoice | None,
+        typer.Option(
+            help="Independent for each epoch, or correlated: the paper's algorithm.  [independent]"
+        ),
+    ] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="Privacy parameter of --model joint and local.")
     ] = None,
     delta: Annotated[
         float | None, typer.Option(help="Privacy parameter of --model joint and local.")
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds in a run.")] = 1000,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="Rounds in a run.  [the plan's horizon, or 1000]")
+    ] = None,
     runs: Annotated[int, typer.Option(min=1, help="Independent runs.")] = 4,
     seed: Annotated[
         int, typer.Option(min=0, help="Fixes problems, answers and choices; not private.")
     ] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Play a problem many times and report the regret.
 
+    A plan file need not be whole here. The problem brings the domain and what users bring; its
+    kernel and range of rewards hold unless the file has its own. Flags go before the file.
+
     Example: discreet simulate --problem synthetic --model joint --epsilon 1 --delta 0.1
+
+    Example: discreet simulate --plan docs/examples/settings.toml --epsilon 4
     """
-    setting = Setting(
-        model=model,
-        rounds=rounds,
-        encoding=encoding,
-        features=features,
-        privacy=chosen_privacy(model, epsilon, delta, protect),
-    )
+    from discreet.plan_file import read_settings
+    from discreet.simulation import summary
+
+    flags = {"encoding": encoding, "features": features, "noise": noise, "horizon": rounds}
+    given = {name: value for name, value in flags.items() if value is not None}
+    settings = read_settings(plan, read_changes(changes) | given)
+    privacy = chosen_privacy(settings.pop("privacy", None), model, epsilon, delta, protect)
+    setting = setting_of(settings, privacy, is_random=model == "random")
     played = play(problem, beside(problem), setting, runs=runs, seed=seed)
     result: dict[str, Any] = {
         "problem": problem,
-        "model": model,
-        "protect": protect,
-        "epsilon": epsilon,
-        "delta": delta,
+        "plan": None if plan is None else str(plan),
+        "model": setting.model,
+        "protect": privacy.protect or "decisions",
+        "epsilon": getattr(privacy, "epsilon", None),
+        "delta": getattr(privacy, "delta", None),
         "seed": seed,
         **summary(played),
     }
     if as_json:
         typer.echo(json.dumps(result))
     else:
-        Console().print(regret_table({f"{problem}, {model}": result}))
+        Console().print(regret_table({f"{problem}, {setting.model}": result}))
+
+
+def setting_of(settings: dict[str, Any], privacy: "Privacy", *, is_random: bool) -> "Setting":
+    """How to play, from the arguments of a plan."""
+    from discreet.budget import JointDP, LocalDP
+    from discreet.simulation import Setting
+
+    models: dict[type, Model] = {JointDP: "joint", LocalDP: "local"}
+    return Setting(
+        model="random" if is_random else models.get(type(privacy), "none"),
+        rounds=settings.pop("horizon", 1000),
+        privacy=privacy,
+        changes=settings,
+    )
 
 
 def chosen_privacy(
-    model: Model, epsilon: float | None, delta: float | None, protect: Protect
-) -> Privacy:
-    """What the flags promise: epsilon and delta go with `joint` and `local` alone."""
-    if model != "joint" and protect != "decisions":
+    stated: "Privacy | None",
+    model: Model | None,
+    epsilon: float | None,
+    delta: float | None,
+    protect: Protect | None,
+) -> "Privacy":
+    """What the plan promises, changed by flags: epsilon and delta go with `joint` and `local`."""
+    from discreet.budget import JointDP, LocalDP, NonPrivate
+
+    levels: dict[str, Any] = {}
+    if isinstance(stated, JointDP | LocalDP):
+        fields = ("epsilon", "delta", "rounds_per_user", "protect")
+        levels = {name: getattr(stated, name) for name in fields}
+        model = model or ("local" if isinstance(stated, LocalDP) else "joint")
+    model = model or "none"
+    if model != "joint" and protect == "rewards":
         raise InvalidArgument("--protect", f"nothing with --model {model}", protect)
     if model not in ("joint", "local"):
         if epsilon is not None or delta is not None:
             raise InvalidArgument("--epsilon, --delta", f"neither with --model {model}")
         return NonPrivate()
-    if epsilon is None or delta is None:
+    flags = {"epsilon": epsilon, "delta": delta, "protect": protect}
+    levels |= {name: value for name, value in flags.items() if value is not None}
+    if not {"epsilon", "delta"} <= levels.keys():
         raise InvalidArgument("--epsilon, --delta", f"both with --model {model}")
     if model == "local":
-        return LocalDP(epsilon, delta)
-    return JointDP(epsilon, delta, protect)
+        levels.pop("protect", None)
+        return LocalDP(**levels)
+    return JointDP(**levels)

@@ -30,18 +30,11 @@ from scipy.optimize import minimize_scalar
 from discreet import checks
 from discreet.budget import GaussianPrivacy
 from discreet.errors import InvalidArgument
-from discreet.experiments.prefix import (
-    FAILURE,
-    Confidence,
-    Prefix,
-    PrefixPlayer,
-    Proven,
-    Rule,
-    release_times,
-)
+from discreet.experiments.prefix import PrefixPlayer, release_times
 from discreet.noise import Independent, Strategy, Tree
-from discreet.plan import Plan
+from discreet.plan import Confidence, Plan
 from discreet.posterior import Posterior
+from discreet.prefixes import FAILURE, Practical, Prefix, Proven
 from discreet.residuals import Noise
 from discreet.simulation import MakeProblem, Run, Setting, World, plan_for
 from discreet.theory import Assumptions, Spectrum, log_determinant
@@ -238,7 +231,7 @@ def simulate_printed(
     plan = plan_for(world.problem, Setting(rounds=rounds), world.decisions, f"printed {seed}.{run}")
     if confidence not in ("practical", "theory"):
         raise InvalidArgument("confidence", "'practical' or 'theory'", confidence)
-    rule = Rule(releases=rounds) if confidence == "practical" else _printed_rule(plan, printed)
+    rule = Practical(releases=rounds) if confidence == "practical" else _printed_rule(plan, printed)
     kind = LocalPlayer if printed.form == "local" else PrefixPlayer
     times = release_times(rounds)
     player = kind(plan, printed.strategy, printed.noise, times, rule, world.player)

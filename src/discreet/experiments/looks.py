@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidArgument
-from discreet.experiments.prefix import BETA, Prefix, Rule, View, release_times
+from discreet.experiments.prefix import View, release_times
 from discreet.noise import State, Strategy, Tree
-from discreet.plan import Plan
+from discreet.plan import OPTIMISM, Plan
+from discreet.prefixes import Practical, Prefix
 from discreet.residuals import Noise
 from discreet.search import maximise
 from discreet.simulation import (
@@ -47,7 +48,7 @@ def simulate_looks(
     seed: int,
     run: int = 0,
     growth: float | None = None,
-    beta: float = BETA,
+    beta: float = OPTIMISM,
 ) -> Run:
     """Play Algorithm 1 in the world of (seed, run); `noise` is the std of a normal of `strategy`.
 
@@ -63,7 +64,7 @@ def simulate_looks(
     plan = plan_for(world.problem, Setting(rounds=rounds), world.decisions, f"looks {seed}.{run}")
     usual = NOISY if noise.gram > 0.0 else NOISELESS
     times = release_times(rounds, every=1, growth=growth or usual)
-    rule, regrets = Rule(beta=beta, releases=rounds), np.empty(rounds)
+    rule, regrets = Practical(beta=beta, releases=rounds), np.empty(rounds)
     m, stds = plan.map.dimension, noise.gram * strategy.stds(rounds)
     gram, cross, view = np.zeros((m, m)), np.zeros(m), None
     noises = _noises(strategy, m * (m + 3) // 2, rounds, world.player)
@@ -76,7 +77,8 @@ def simulate_looks(
         added = noises(end) if noise.gram > 0.0 else np.zeros(m * (m + 3) // 2)
         seen = gram + noise.gram * _symmetric(added[:-m], m)
         prefix = Prefix(seen, cross + noise.cross * added[-m:], end, float(stds[end - 1]))
-        view = rule.view(plan, prefix)
+        found = rule.estimated(plan, prefix)
+        view = View.of(found, rule.width(prefix, found))
     return Run(world.problem, regrets, None, seconds=0.0)
 
 

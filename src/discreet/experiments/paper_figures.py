@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import matplotlib
 import numpy as np
@@ -40,7 +40,7 @@ SMALL = {
     "svg.fonttype": "none",
     "svg.hashsalt": "discreet",
 }
-settings: Any = matplotlib.rc_context  # pyright: ignore[reportUnknownMemberType]
+settings = cast(Any, matplotlib).rc_context
 #: Blue, vermilion and grey of one luminance each, told apart by dash and marker too.
 LOOKS: dict[str, dict[str, Any]] = {
     "as printed": {"color": "#8c8c8c", "linestyle": (0, (4, 1.5)), "marker": "s"},

@@ -11,26 +11,25 @@ normal (errata, section 1). Then it plays
     argmax of mean(x) + beta std(x),    mean = phi V^-1 u~,    std = rho ||phi||_(V^-1),
 
 where V is S~ made positive, by a shift or by clipping its eigenvalues (errata, section 3).
-`Rule` has a practical constant for beta. `Proven` has the shift and the width of Theorem 1, so
-that the algorithm runs exactly as proven.
-
-Everything is seeded and floating point: simulation only, **not private**.
+The estimators, practical and proven, are those of a real study (`prefixes`). Here is only a fast
+way to play with any noise, also one that is not calibrated: everything is seeded and floating
+point, simulation only, **not private**. `simulate` with `Setting(noise=...)` plays the real thing.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 from discreet import checks
 from discreet.errors import InvalidArgument
 from discreet.noise import State, Strategy
-from discreet.plan import Plan, Schedule
+from discreet.plan import OPTIMISM, Confidence, Plan, Schedule
 from discreet.posterior import Posterior
+from discreet.prefixes import RIDGE, Estimator, Practical, Prefix, Proven
 from discreet.residuals import Noise
 from discreet.search import Score, maximise
 from discreet.simulation import (
@@ -44,19 +43,12 @@ from discreet.simulation import (
     row_of,
     values_of,
 )
-from discreet.theory import Assumptions, Spectrum, calibrated, estimate, log_determinant, width
+from discreet.theory import calibrated
 
 Floats = NDArray[np.float64]
-Estimator = Literal["shift", "clip"]
-Confidence = Literal["practical", "theory"]
 
-#: One set for every strategy: about the best of a small grid at mu = 0.92 on `synthetic`.
-BETA = 0.3
+#: How noise is split between gram and cross, unless a caller says otherwise.
 SHARE = 1.0
-#: The ridge of "clip", in off-diagonal stds times sqrt(m): a GOE's largest eigenvalue is 2.
-RIDGE = 4.0
-#: The noise of some release exceeds Lambda with at most this probability (the errata's zeta).
-FAILURE = 0.1
 
 
 def release_times(rounds: int, *, every: int = 1, growth: float | None = None) -> tuple[int, ...]:
@@ -76,16 +68,6 @@ def release_times(rounds: int, *, every: int = 1, growth: float | None = None) -
 
 
 @dataclass(frozen=True, eq=False)
-class Prefix:
-    """A release: noisy sums of the first `rounds` rounds, and the std of the gram's noise."""
-
-    gram: Floats
-    cross: Floats
-    rounds: int
-    std: float
-
-
-@dataclass(frozen=True, eq=False)
 class View:
     """What the server makes of a release: the score of an action."""
 
@@ -100,118 +82,19 @@ class View:
 
 
 class Server(Protocol):
-    """How the server plays: what it takes of a reward, and what it makes of a release."""
+    """How the server plays: what it takes of a reward, and what it makes of a prefix."""
 
     def reward(self, plan: Plan, reward: float) -> float:
         """What is summed up: within [-1, 1]."""
         ...
 
-    def view(self, plan: Plan, prefix: Prefix) -> View:
-        """How it scores actions from now on."""
+    def estimated(self, plan: Plan, prefix: Prefix) -> Posterior:
+        """What it makes of a release."""
         ...
 
-
-@dataclass(frozen=True)
-class Rule:
-    """How the server plays with practical confidence: constants known before any data.
-
-    >>> Rule(beta=1.0).estimator
-    'shift'
-    """
-
-    estimator: Estimator = "shift"
-    beta: float = BETA
-    ridge: float = RIDGE
-    releases: int = 1
-
-    def __post_init__(self) -> None:
-        if self.estimator not in ("shift", "clip"):
-            raise InvalidArgument("estimator", "'shift' or 'clip'", self.estimator)
-        checks.number("beta", self.beta, at_least=0.0)
-        checks.number("ridge", self.ridge, at_least=0.0)
-        checks.count("releases", self.releases)
-
-    def reward(self, plan: Plan, reward: float) -> float:
-        """Clipped, centred and scaled to [-1, 1]."""
-        return plan.centred(reward)
-
-    def view(self, plan: Plan, prefix: Prefix) -> View:
-        """A Gaussian process with V, and a constant number of its standard deviations."""
-        prior = plan.noise_variance / plan.signal_variance
-        positive = self.positive(prefix.gram, prefix.std, prior)
-        return View.of(
-            Posterior(plan.map, positive, prefix.cross), self.beta * math.sqrt(plan.noise_variance)
-        )
-
-    def positive(self, gram: Floats, std: float, prior: float) -> Floats:
-        """V: S~ + (prior + 2 Lambda) I, or S~ without negative eigenvalues, plus a ridge.
-
-        Lambda = std (2 sqrt(m) + 2 sqrt(ln(4 T / zeta)))  bounds the noise of all T releases.
-        """
-        m = len(gram)
-        if self.estimator == "shift":
-            spectral = std * (
-                2.0 * math.sqrt(m) + 2.0 * math.sqrt(math.log(4 * self.releases / FAILURE))
-            )
-            return _lifted(gram, prior, 2.0 * spectral)
-        values, vectors = eigh(gram)
-        kept = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return _lifted(kept, prior, self.ridge * std * math.sqrt(m))
-
-
-@dataclass(frozen=True)
-class Proven:
-    """The paper's rule as proven: its shift, and the width of Theorem 1 (`theory`).
-
-    Rewards are divided by the larger end of their range but not centred: f, and not f minus a
-    constant, has a norm of at most B. They must lie in the range, so that clipping moves no mean;
-    then their noise is sub-Gaussian with half the range (Hoeffding).
-    """
-
-    spectrum: Spectrum
-    assumptions: Assumptions
-
-    @classmethod
-    def of(
-        cls, plan: Plan, strategy: Strategy, noise: Noise, releases: int, norm: float
-    ) -> "Proven":
-        """Before any data; `norm` is B, in units of the larger end of the rewards' range."""
-        assumptions = Assumptions(
-            norm=norm,
-            noise=plan.half_width / _end(plan),
-            error=plan.map.error_bound,
-            regularisation=plan.noise_variance / plan.signal_variance,
-            failure=FAILURE,
-        )
-        m, half = plan.map.dimension, FAILURE / 2.0
-        spectrum = Spectrum.joint(strategy, noise, dimension=m, releases=releases, failure=half)
-        return cls(spectrum, assumptions)
-
-    def reward(self, plan: Plan, reward: float) -> float:
-        """Clipped and scaled to at most 1."""
-        return plan.clip(reward) / _end(plan)
-
-    def view(self, plan: Plan, prefix: Prefix) -> View:
-        """mean + W_t ||phi||_(V^-1), Algorithm 1."""
-        found = self.estimated(plan, prefix)
-        return View.of(found, self.width(prefix, found))
-
-    def estimated(self, plan: Plan, prefix: Prefix) -> Posterior:
-        """V = S~ + (lambda + shift) I, and u~."""
-        regularisation, shift = self.assumptions.regularisation, self.spectrum.shift
-        return estimate(
-            plan.map, prefix.gram, prefix.cross, regularisation=regularisation, shift=shift
-        )
-
     def width(self, prefix: Prefix, found: Posterior) -> float:
-        """W_t of Theorem 1, from the released matrix."""
-        return width(
-            self.spectrum,
-            self.assumptions,
-            rounds=prefix.rounds,
-            log_determinant=log_determinant(found),
-            side=len(prefix.cross),
-        )
+        """How many standard deviations it adds."""
+        ...
 
 
 class PrefixPlayer:
@@ -279,7 +162,8 @@ class PrefixPlayer:
             self._heard,
             float(self._stds[self._state.released - 1]),
         )
-        self._view = self._rule.view(self._plan, prefix)
+        found = self._rule.estimated(self._plan, prefix)
+        self._view = View.of(found, self._rule.width(prefix, found))
 
 
 def simulate_prefix(
@@ -295,7 +179,7 @@ def simulate_prefix(
     confidence: Confidence = "practical",
     norm: float = 1.0,
     estimator: Estimator = "shift",
-    beta: float = BETA,
+    beta: float = OPTIMISM,
     share: float = SHARE,
     ridge: float = RIDGE,
 ) -> Run:
@@ -319,7 +203,7 @@ def simulate_prefix(
     if not 0.0 < checks.number("share", share) <= 1.0:
         raise InvalidArgument("share", "a number in (0, 1]", share)
     noise = calibrated(strategy, releases=len(times), mu=privacy_mu, share=share)
-    rule: Server = Rule(estimator, beta, ridge, len(times))
+    rule: Server = Practical(estimator, beta, ridge, len(times))
     if confidence == "theory":
         rule = Proven.of(plan, strategy, noise, len(times), norm)
     elif confidence != "practical":
@@ -327,12 +211,3 @@ def simulate_prefix(
     player = PrefixPlayer(plan, strategy, noise, times, rule, world.player)
     regrets, seconds = world.play(player, rounds)
     return Run(world.problem, regrets, None, seconds)
-
-
-def _end(plan: Plan) -> float:
-    """The larger end of the rewards' range: R."""
-    return max(map(abs, plan.rewards))
-
-
-def _lifted(matrix: Floats, *by: float) -> Floats:
-    return matrix + math.fsum(by) * np.eye(len(matrix))

@@ -83,7 +83,9 @@ def job_of(kind: type[Job], row: object) -> Job:
 
 
 def _sorted(rows: Iterable[Row]) -> list[Row]:
-    key: Callable[[Any], tuple[Any, ...]] = astuple
+    def key(row: Any) -> tuple[Any, ...]:
+        return astuple(row)
+
     return sorted(rows, key=key)
 
 

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.budget import GaussianPrivacy
-from discreet.experiments.prefix import Prefix, PrefixPlayer, Proven, View, release_times
+from discreet.experiments.prefix import PrefixPlayer, release_times
 from discreet.experiments.problems import Bumps, find_problem
 from discreet.features import choose
 from discreet.noise import BLT, Independent, SquareRoot, State, Strategy, Tree
 from discreet.plan import Plan
+from discreet.posterior import Posterior
+from discreet.prefixes import Prefix, Proven
 from discreet.quadrature import SMALLEST_ERROR
 from discreet.regret import crossover, prior_bound
 from discreet.simulation import MakeProblem, Setting, World, plan_for, rows_of
@@ -111,14 +113,18 @@ class Watched:
         """As proven."""
         return self.proven.reward(plan, reward)
 
-    def view(self, plan: Plan, prefix: Prefix) -> View:
+    def estimated(self, plan: Plan, prefix: Prefix) -> Posterior:
+        """As proven."""
+        return self.proven.estimated(plan, prefix)
+
+    def width(self, prefix: Prefix, found: Posterior) -> float:
         """As proven; |f - mean| in units of W_t ||phi||_(V^-1) + B epsilon."""
-        a, found = self.proven.assumptions, self.proven.estimated(plan, prefix)
+        a = self.proven.assumptions
         multiplier = self.proven.width(prefix, found)
         stds = np.linalg.norm(self.phi @ found.whitening.T, axis=1)
         errors = np.abs(self.truth - self.phi @ found.coefficients)
         self.worst.append(float(np.max(errors / (multiplier * stds + a.norm * a.error))))
-        return View.of(found, multiplier)
+        return multiplier
 
 
 def worst_share(

@@ -28,10 +28,11 @@ from discreet.errors import InvalidArgument
 from discreet.experiments.as_printed import Form, Printed, simulate_printed
 from discreet.experiments.crowds import play_crowd
 from discreet.experiments.looks import simulate_looks
-from discreet.experiments.prefix import Confidence, simulate_prefix
+from discreet.experiments.prefix import simulate_prefix
 from discreet.experiments.problems import MICHALEWICZ, STYBLINSKI_TANG, find_problem
 from discreet.kernels import Additive, Kernel, SquaredExponential
 from discreet.noise import BLT, SquareRoot, Strategy, Tree
+from discreet.plan import Confidence
 from discreet.posterior import Posterior
 from discreet.residuals import Noise
 from discreet.simulation import MakeProblem, Problem, Setting, simulate

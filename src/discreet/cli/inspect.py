@@ -1,0 +1,299 @@
+"""`discreet inspect`: what a study promised, spent and learnt, from its export or its journal."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from discreet.cli.choices import AsJson
+from discreet.cli.console import check_picture, in_words, print_whole, rounded_up
+from discreet.errors import InvalidArgument
+
+if TYPE_CHECKING:  # heavy: loaded when used
+    from discreet.archive import Archive
+    from discreet.domain import Box
+    from discreet.epoch import Epoch
+    from discreet.plan import Plan
+    from discreet.release import Release
+    from discreet.study import Study, Value
+
+#: The deltas at which a promise is said again, and how many epochs a table shows.
+DELTAS, ROWS = (1e-3, 1e-6, 1e-9), 24
+
+
+def inspect_command(
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="An export, or the journal of any role.")
+    ],
+    context: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Where the domain has a context: what is best under this one; repeat it for each "
+            "name.  [a few of them]",
+        ),
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw what was learnt: a .png, .svg or .pdf.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What a study promised, spent and learnt, from its export or its journal.
+
+    Only what is public is read: the plan, the epochs and the releases, as in an export. Nothing is
+    written, drawn or released, and a study that is running goes on undisturbed.
+
+    Example: discreet inspect study.json --figure study.png
+
+    Example: discreet inspect study.db --context age=61
+    """
+    from discreet.archive import read_archive
+
+    if figure is not None:
+        check_picture(figure)
+    archive = read_archive(path)
+    contexts = chosen_contexts(archive.study.plan.domain, context)
+    found = dossier(archive, contexts)
+    if figure is not None:
+        if not found["best"]:
+            raise InvalidArgument("--figure", "a study that has released something")
+        from discreet.cli.surface import study_figure  # matplotlib is slow to import
+
+        study_figure(archive, contexts[len(contexts) // 2], figure)
+    if as_json:
+        shown = None if figure is None else str(figure)
+        typer.echo(json.dumps({"path": str(path), **found, "figure": shown}))
+        return
+    show(found)
+    if figure is not None:
+        typer.echo(f"Figure: {figure}")
+
+
+# -- what is public, as plain data
+
+
+def dossier(archive: "Archive", contexts: "list[dict[str, Value] | None]") -> dict[str, Any]:
+    """Everything that is said about a study, ready for JSON."""
+    study = archive.study
+    plan = study.plan
+    learnt = bool(study.releases) or (plan.prior is not None and archive.source != "client")
+    return {
+        "source": archive.source,
+        "simulated": archive.simulated,
+        "name": plan.name,
+        "digest": plan.digest,
+        "horizon": plan.horizon,
+        "rewards": list(plan.rewards),
+        "decisions": plan.decisions,
+        "encoding": plan.encoding,
+        "features": plan.map.dimension,
+        "kernel_error": plan.map.error_bound,
+        "guarantee": archive.guarantee,
+        "budget": budget(study),
+        "running": study.is_running,
+        "released_asks": sum(release.asks for release in study.releases),
+        "epochs": epoch_rows(study),
+        "best": [best_row(study, each) for each in contexts] if learnt else [],
+    }
+
+
+def budget(study: "Study") -> dict[str, Any] | None:
+    """What a person may lose in all, and may have lost so far; None without privacy.
+
+    Epochs do not add up: a person's rounds are counted, and each falls into one of them. So
+    somebody who has used all their rounds has spent everything, and nobody ever spends more.
+    """
+    from discreet.budget import NonPrivate
+
+    plan = study.plan
+    privacy = plan.privacy
+    if isinstance(privacy, NonPrivate):
+        return None
+    deltas = sorted({privacy.delta, *DELTAS}, reverse=True)
+    begun = bool(study.epochs) if plan.is_local else bool(study.releases)
+    return {
+        "promise": type(privacy).__name__,
+        "epsilon": privacy.epsilon,
+        "delta": privacy.delta,
+        "protect": privacy.protect,
+        "unit": "one person",
+        "rounds_per_user": privacy.rounds_per_user,
+        "mu": privacy.cost.mu,
+        "mu_per_round": plan.mu,
+        "epsilon_at": {f"{delta:g}": privacy.cost.epsilon(delta) for delta in deltas},
+        "spent_at_most": {
+            "mu": privacy.cost.mu if begun else 0.0,
+            "epsilon": privacy.epsilon if begun else 0.0,
+        },
+    }
+
+
+def epoch_rows(study: "Study") -> list[dict[str, Any]]:
+    """Every epoch: its asks, how rewards are clipped in it, and the noise on its sums."""
+    releases = (*study.releases, None)
+    pairs = zip(study.epochs, releases, strict=False)
+    return [epoch_row(study.plan, epoch, release) for epoch, release in pairs]
+
+
+def epoch_row(plan: "Plan", epoch: "Epoch", release: "Release | None") -> dict[str, Any]:
+    """One epoch, in units of rewards."""
+    from discreet.epoch import is_design, of_sum
+
+    reports = None if release is None else release.reports
+    rounds = epoch.length if reports is None else reports
+    encoding = of_sum(plan, epoch.encoding, rounds)
+    return {
+        "number": epoch.number,
+        "first": epoch.first,
+        "length": epoch.length,
+        "released": release is not None,
+        "asks": None if release is None else release.asks,
+        "reports": reports,
+        "fills_the_domain": is_design(plan, epoch.first),
+        "width": encoding.residual.width * plan.half_width,
+        "noise_std": encoding.noise.cross * plan.half_width,
+    }
+
+
+def best_row(study: "Study", context: "dict[str, Value] | None") -> dict[str, Any]:
+    """The highest posterior mean under a context, and its interval."""
+    best = asdict(study.best(context))
+    return {"context": context, **best, "interval": list(best["interval"])}
+
+
+# -- contexts
+
+
+def chosen_contexts(domain: "Box", given: list[str] | None) -> "list[dict[str, Value] | None]":
+    """The contexts to say what is best under: those given, or a few spread over the domain."""
+    if not domain.has_context:
+        if given:
+            raise InvalidArgument("--context", "nothing: the domain has no context")
+        return [None]
+    if given:
+        return [read_context(domain, given)]
+    if len(domain.context) == 1 and domain.context[0] in domain.discrete:
+        (name,) = domain.context
+        settings = domain.settings(name)
+        rows = settings if len(settings) <= 6 else settings[[0, len(settings) // 2, -1]]
+        return [_decoded(domain, row) for row in rows]
+    shares = (0.0, 0.5, 1.0) if len(domain.context) == 1 else (0.5,)
+    return [_decoded(domain, [share] * len(domain.context_columns)) for share in shares]
+
+
+def read_context(domain: "Box", given: list[str]) -> "dict[str, Value]":
+    """NAME=VALUE for each coordinate of the context."""
+    from discreet.domain import Categorical
+
+    found: dict[str, Value] = {}
+    for pair in given:
+        name, equals, text = pair.partition("=")
+        if name not in domain.context or not equals:
+            raise InvalidArgument("--context", f"NAME=VALUE for {', '.join(domain.context)}", pair)
+        if isinstance(domain.coordinate(name), Categorical):
+            found[name] = text
+            continue
+        try:
+            found[name] = float(text)
+        except ValueError:
+            raise InvalidArgument("--context", f"a number for {name}", text) from None
+    domain.encode_context(found)
+    return found
+
+
+def _decoded(domain: "Box", columns: Any) -> "dict[str, Value]":
+    """The context that these columns are nearest to."""
+    import numpy as np
+
+    row = np.full(domain.dimension, 0.5)
+    row[list(domain.context_columns)] = columns
+    return {name: value for name, value in domain.decode(row).items() if name in domain.context}
+
+
+# -- for people
+
+
+def show(found: dict[str, Any]) -> None:
+    """The study in words and tables."""
+    source = "an export" if found["source"] == "export" else f"the journal of a {found['source']}"
+    typer.echo(f"Study {found['name']!r}: {source}.")
+    typer.echo(
+        f"Rewards in [{found['rewards'][0]:g}, {found['rewards'][1]:g}], {found['encoding']} "
+        f"encoding, {found['features']} features, kernel error at most "
+        f"{rounded_up(found['kernel_error'])}."
+    )
+    typer.echo(f"\n{found['guarantee']}\n")
+    for line in budget_words(found):
+        typer.echo(line)
+    if found["source"] == "client":
+        typer.echo("A client's journal is one person's: beyond the plan, nothing in it is public.")
+        return
+    print_whole(epoch_table(found))
+    if not found["best"]:
+        typer.echo("Nothing is released yet: nothing is learnt.")
+    for best in found["best"]:
+        low, high = best["interval"]
+        under = "" if best["context"] is None else f" under {in_words(best['context'])}"
+        free = {k: v for k, v in best["action"].items() if k not in (best["context"] or {})}
+        typer.echo(
+            f"Best action{under}: {in_words(free)}; mean reward {best['mean']:.3f} "
+            f"(95% interval {low:.3f} to {high:.3f})"
+        )
+
+
+def budget_words(found: dict[str, Any]) -> list[str]:
+    """What may be lost, and may have been lost so far."""
+    if (known := found["budget"]) is None:
+        return ["Budget: none, for nothing is promised."]
+    times = f"{known['rounds_per_user']} round" + "s" * (known["rounds_per_user"] > 1)
+    levels = ", ".join(f"{value:.3g} at {delta}" for delta, value in known["epsilon_at"].items())
+    spent = "nothing: nothing is released"
+    if known["spent_at_most"]["mu"]:
+        spent = f"all of it, by a person who has had {times}; nobody spends more"
+    real = ", had the noise been real" if found["simulated"] else ""
+    return [
+        f"Budget{real}: mu = {known['mu']:.4g} for one person in at most {times}, which is epsilon "
+        f"(at delta) = {levels}.",
+        f"Spent so far, at most: {spent}.",
+    ]
+
+
+def epoch_table(found: dict[str, Any]) -> Table:
+    """The epochs, the middle ones left out where there are many."""
+    released = sum(row["released"] for row in found["epochs"])
+    running = "1 open" if found["running"] else "none open"
+    table = Table(
+        title=f"{released} epochs released with {found['released_asks']:,} asks, {running}",
+        caption="Clipped at: rewards, around what was predicted. Noise: the standard deviation on "
+        "each sum of rewards.",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    for heading in ("epoch", "asks", "released", "clipped at", "noise"):
+        table.add_column(heading, justify="right")
+    table.add_column("")
+    rows = found["epochs"]
+    for at, row in enumerate(rows):
+        if len(rows) <= ROWS or at < 3 or at >= len(rows) - ROWS + 4:
+            table.add_row(*epoch_words(row))
+        elif at == 3:
+            table.add_row("...")
+    return table
+
+
+def epoch_words(row: dict[str, Any]) -> tuple[str, ...]:
+    """A row of the table."""
+    last = row["first"] + row["length"] - 1
+    reports = "" if row["reports"] is None else f", {row['reports']:,} reports"
+    return (
+        str(row["number"]),
+        f"{row['first']:,} to {last:,}",
+        "open" if row["asks"] is None else f"{row['asks']:,}{reports}",
+        f"±{row['width']:.3g}",
+        f"{row['noise_std']:.3g}",
+        "fills the domain" if row["fills_the_domain"] else "",
+    )
