@@ -64,7 +64,7 @@ def simulate_looks(
     plan = plan_for(world.problem, Setting(rounds=rounds), world.decisions, f"looks {seed}.{run}")
     usual = NOISY if noise.gram > 0.0 else NOISELESS
     times = release_times(rounds, every=1, growth=growth or usual)
-    rule, regrets = Practical(beta=beta, releases=rounds), np.empty(rounds)
+    rule, regrets = Practical(optimism=beta, releases=rounds), np.empty(rounds)
     m, stds = plan.map.dimension, noise.gram * strategy.stds(rounds)
     gram, cross, view = np.zeros((m, m)), np.zeros(m), None
     noises = _noises(strategy, m * (m + 3) // 2, rounds, world.player)
