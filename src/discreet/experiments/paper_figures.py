@@ -150,16 +150,14 @@ def ablation_figure(rows: Sequence[Played], path: Path, level: float = 1.0) -> N
                     color=look["color"], marker=look["marker"],
                 )  # fmt: skip
             each.set_xscale("log")
-            each.set_title(f"{problem}, T = {longest(rows, problem):,}", pad=3)
+            each.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+            each.xaxis.set_major_formatter("{x:g}")
+            each.xaxis.set_minor_formatter(NullFormatter())
+            each.set_title(problem, pad=3)
             each.set_xlabel("regret")
         axes[0].set_yticks(range(len(STEPS)), [CHANGES[step] for step in STEPS])
         axes[0].invert_yaxis()
         save_both(figure, path)
-
-
-def longest(rows: Sequence[Played], problem: str) -> int:
-    """The rounds of a problem's runs."""
-    return max(row.rounds for row in rows if row.problem == problem)
 
 
 def features_figure(rows: Sequence[Measured], path: Path) -> None:
