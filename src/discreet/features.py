@@ -130,7 +130,8 @@ class AdditiveFeatures:
         rows = rows_of(x, self.inputs)
         if (alike := self._alike) is not None:
             columns, scale, features = alike
-            return (scale * features(rows[:, columns].reshape(-1, 1))).reshape(len(rows), -1)
+            together = features(rows[:, columns].reshape(-1, 1))
+            return (scale * together).reshape(len(rows), self.dimension)
         blocks = [
             math.sqrt(part.weight) * part.features(rows[:, list(part.columns)])
             for part in self.parts
@@ -144,9 +145,9 @@ class AdditiveFeatures:
         slopes = np.zeros_like(rows)
         if (alike := self._alike) is not None:
             columns, scale, features = alike
-            own = c.reshape(-1, features.dimension)
+            own = np.broadcast_to(c, (len(rows), self.dimension)).reshape(-1, features.dimension)
             found = features.gradient(rows[:, columns].reshape(-1, 1), own)
-            slopes[:, columns] = scale * found.reshape(len(rows), -1)
+            slopes[:, columns] = scale * found.reshape(len(rows), len(columns))
             return slopes
         for part, group in zip(self.parts, self.groups, strict=True):
             columns = list(part.columns)
