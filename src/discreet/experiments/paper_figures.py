@@ -150,7 +150,7 @@ def ablation_figure(rows: Sequence[Played], path: Path, level: float = 1.0) -> N
                     color=look["color"], marker=look["marker"],
                 )  # fmt: skip
             each.set_xscale("log")
-            each.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+            each.xaxis.set_major_locator(LogLocator())
             each.xaxis.set_major_formatter("{x:g}")
             each.xaxis.set_minor_formatter(NullFormatter())
             each.set_title(problem, pad=3)
