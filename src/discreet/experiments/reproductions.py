@@ -20,8 +20,7 @@ from discreet.experiments.ways import Played, play
 
 Name = Literal["figure-alpha", "figure-beta", "table", "features", "growth", "ablation"]
 NAMES: tuple[Name, ...] = get_args(Name)
-#: Where the committed results are, and the octaves of a quick growth figure.
-COMMITTED = Path("docs/experiments")
+#: The octaves of a quick growth figure.
 QUICK_OCTAVES = tuple(range(7, 12))
 
 
