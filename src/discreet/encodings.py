@@ -109,11 +109,23 @@ class GramEncoding:
 
     def encode(self, features: FeatureMap, points: Floats, rewards: Floats) -> Integers:
         """Integers of shape (rounds, size)."""
-        phi = features(points)
-        h = fixed_point(self.residual.of(phi, rewards), self.bits)[:, None]
-        fixed = _at_most_unit(fixed_point(phi, self.bits), self.bits)
+        h, fixed = self._fixed(features, points, rewards)
         rows, columns = _upper_triangle(features.dimension)
-        return np.concatenate([fixed[:, rows] * fixed[:, columns], h * fixed, h * h], axis=1)
+        products = [fixed[:, rows] * fixed[:, columns], h[:, None] * fixed, h[:, None] ** 2]
+        return np.concatenate(products, axis=1)
+
+    def total(self, features: FeatureMap, points: Floats, rewards: Floats) -> Integers:
+        """The sum of the rounds' integers, without making each of them."""
+        h, fixed = self._fixed(features, points, rewards)
+        gram = (fixed.T @ fixed)[_upper_triangle(features.dimension)]
+        return np.concatenate([gram, h @ fixed, [h @ h]])
+
+    def _fixed(
+        self, features: FeatureMap, points: Floats, rewards: Floats
+    ) -> tuple[Integers, Integers]:
+        phi = features(points)
+        h = fixed_point(self.residual.of(phi, rewards), self.bits)
+        return h, _at_most_unit(fixed_point(phi, self.bits), self.bits)
 
     def decode(self, features: FeatureMap, integers: Integers | Floats, *, asks: int) -> Moments:
         """The gram matrix, cross vector and spread that the integers stand for."""

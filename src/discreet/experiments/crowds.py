@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.encodings import AnnouncedEncoding
+from discreet.encodings import AnnouncedEncoding, GramEncoding
 from discreet.epoch import Epoch, of_sum
 from discreet.plan import Plan
 from discreet.policy import unpacked
@@ -118,6 +118,8 @@ def decision_sets(problem: Problem, count: int, rng: np.random.Generator) -> Flo
 
 def _encoded(plan: Plan, epoch: Epoch, crowd: _Crowd) -> NDArray[np.int64]:
     centred = np.array([plan.centred(reward) for reward in crowd.rewards])
+    if isinstance(epoch.encoding, GramEncoding):
+        return epoch.encoding.total(plan.map, crowd.points, centred)
     rows = epoch.encoding.encode(plan.map, crowd.points, centred)
     if isinstance(epoch.encoding, AnnouncedEncoding):
         rows = rows + epoch.encoding.announce(plan.map, crowd.points)
