@@ -1,7 +1,6 @@
 """The printed calibrations: what the errata says of them, and audits that catch what leaks."""
 
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,27 +14,14 @@ from discreet.experiments.as_printed import (
     Printed,
     simulate_printed,
 )
-from discreet.experiments.paper_table import (
-    DELTA,
-    ROUNDS,
-    RUNS,
-    Cell,
-    Row,
-    cells,
-    play,
-    slopes,
-    table,
-)
 from discreet.experiments.printed_audit import CASES, PrintedGame, audit_printed
 from discreet.experiments.problems import find_problem
-from discreet.experiments.runs import read_runs, write_runs
 from discreet.noise import Independent, Tree
 from discreet.prefixes import Practical
 from discreet.residuals import Noise
-from discreet.simulation import Setting, World, plan_for, simulate
+from discreet.simulation import Setting, World, plan_for
 from discreet.theory import Levels
 
-DATA = Path(__file__).parent.parent / "docs/data/paper-table.csv"
 GRID = list(itertools.product((0.1, 1.0, 10.0), (0.01, 0.1), (1024, 10_000)))
 
 
@@ -196,38 +182,3 @@ def test_what_makes_no_sense_is_refused(options, argument):
     with pytest.raises(InvalidArgument) as caught:
         Printed(**({"form": "std", "alpha": 1.0, "beta": 0.1, "horizon": 10} | options))
     assert caught.value.argument == argument
-
-
-# -- the table
-
-
-def test_the_committed_table_has_every_cell_and_no_run_twice():
-    rows = read_runs(Row, DATA)
-    keys = [(r.noise, r.confidence, r.epsilon, r.run) for r in rows]
-    assert len(set(keys)) == len(keys)
-    assert {key[:3] for key in keys} == {(c.noise, c.confidence, c.epsilon) for c in cells()}
-    assert {r.run for r in rows} <= set(range(RUNS))
-    assert {(r.delta, r.rounds) for r in rows} == {(DELTA, ROUNDS)}
-
-
-def test_the_committed_table_is_what_the_code_plays():
-    """Uniform play, whose floating point is the same everywhere, to the printed digits."""
-    rows = {r.run: r.regret for r in read_runs(Row, DATA) if r.noise == "none: uniform play"}
-    found = simulate(find_problem("synthetic"), Setting("random", ROUNDS), seed=0, run=0)
-    assert rows[0] == pytest.approx(float(found.regrets.sum()), abs=1e-3)
-
-
-def test_rows_survive_the_file(tmp_path):
-    rows = [play(Cell("tree", "practical", 1.0), run, rounds=4) for run in range(2)]
-    write_runs(Row, tmp_path / "rows.csv", rows)
-    assert read_runs(Row, tmp_path / "rows.csv") == rows
-    assert len(table(rows)) == 3
-
-
-def test_a_slope_is_that_of_the_logarithms():
-    rows = [
-        Row("tree", "practical", epsilon, 0.1, 10, run, (1 + run) * epsilon**-0.5)
-        for epsilon in (0.1, 1.0, 10.0)
-        for run in range(3)
-    ]
-    assert "| tree | practical | -0.50 ± 0.00 (3) |" in slopes(rows)

@@ -361,3 +361,32 @@ def test_parts_must_fit_the_inputs_and_weigh_at_most_one():
 def test_learned_kernels_are_refused_other_features_than_a_lattice(method):
     with pytest.raises(InvalidArgument, match="'grid' with Learned"):
         choose(Learned(), widths=(1.0,), error=1e-2, method=method)
+
+
+@pytest.mark.parametrize("lengthscale", [0.1, 0.3])
+def test_equal_parts_are_computed_together_as_they_are_one_by_one(lengthscale):
+    kernel = Additive.over(SquaredExponential(lengthscale), 5)
+    together = choose(kernel, widths=np.ones(5), error=1e-3)
+    apart = AdditiveFeatures(together.parts, together.inputs)
+    assert together._alike is not None
+    apart.__dict__["_alike"] = None
+    rng = np.random.default_rng(0)
+    x, c = rng.random((7, 5)), rng.standard_normal((7, together.dimension))
+    assert (together(x) == apart(x)).all()
+    assert together.gradient(x, c) == pytest.approx(apart.gradient(x, c), rel=1e-12, abs=1e-12)
+
+
+def test_parts_that_differ_or_share_a_column_are_computed_one_by_one():
+    one = choose(SquaredExponential(0.3), widths=[1.0], error=1e-2)
+    other = choose(SquaredExponential(0.1), widths=[1.0], error=1e-2)
+    line = PolynomialFeatures(1, 1.0, 1)
+    for parts in (
+        [(one, 0, 0.5), (other, 1, 0.5)],
+        [(one, 0, 0.5), (one, 0, 0.5)],
+        [(one, 0, 0.5), (one, 1, 0.4)],
+        [(line, 0, 0.5), (line, 1, 0.5)],
+    ):
+        features = AdditiveFeatures(
+            tuple(FeaturePart(each, (column,), weight) for each, column, weight in parts), 2
+        )
+        assert features._alike is None

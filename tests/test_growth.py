@@ -7,23 +7,30 @@ import pytest
 
 from discreet.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate
 from discreet.errors import InvalidArgument
-from discreet.experiments import between, crowds, figures, growth
+from discreet.experiments import between, crowds, growth, paper_figures
 from discreet.experiments.crowds import decision_sets, play_crowd
-from discreet.experiments.growth import Point, collect, growth_of
+from discreet.experiments.growth import WAY, growth_of, growth_trials
 from discreet.experiments.problems import Bumps, find_problem
-from discreet.experiments.runs import read_runs, write_runs
+from discreet.experiments.ways import Played, play
 from discreet.plan import Schedule
 from discreet.simulation import Setting
 
 MODELS = {"none": NonPrivate(), "joint": JointDP(5.0, 0.1), "local": LocalDP(5.0, 0.1)}
 
 
-def _points(exponent=0.5, runs=3, spread=0.0):
+OCTAVES = tuple(range(4, 10))
+
+
+def _row(model, run, regret_after):
+    curve = " ".join(f"{1 << k}:{regret_after(k)!r}" for k in OCTAVES)
+    return Played("synthetic", WAY[model], 1.0, 0.1, 512, 0, run, regret_after(9), curve)
+
+
+def _rows(exponent=0.5, runs=3, spread=0.0):
     return [
-        Point(model, 1.0, 0.1, 0, run, 1 << k, (1 + spread * run) * 2.0 ** (k * exponent))
+        _row(model, run, lambda k, run=run: (1 + spread * run) * 2.0 ** (k * exponent))
         for model in ("joint", "local")
         for run in range(runs)
-        for k in range(4, 10)
     ]
 
 
@@ -72,64 +79,46 @@ def test_many_decision_sets_have_the_law_of_one():
 
 
 def test_an_exponent_is_the_slope_and_its_error_that_of_the_runs():
-    exact = growth_of(_points(0.75), "local")
+    exact = growth_of(_rows(0.75), "local", octaves=OCTAVES)
     assert exact.exponent == pytest.approx(0.75)
     assert exact.error == pytest.approx(0.0, abs=1e-12)
-    scaled = growth_of(_points(0.75, spread=0.5), "local")  # runs that differ by a factor alone
+    scaled = growth_of(_rows(0.75, spread=0.5), "local", octaves=OCTAVES)  # a factor alone
     assert scaled.exponent == pytest.approx(0.75)
     assert scaled.sem[0] > 0
     rng = np.random.default_rng(0)
     noisy = [
-        Point("joint", 1.0, 0.1, 0, run, 1 << k, 2.0 ** (k / 2) * rng.lognormal(0, 0.3))
+        _row("joint", run, lambda k: float(2.0 ** (k / 2) * rng.lognormal(0, 0.3)))
         for run in range(40)
-        for k in range(4, 10)
     ]
-    found = growth_of(noisy, "joint")
+    found = growth_of(noisy, "joint", octaves=OCTAVES)
     assert abs(found.exponent - 0.5) < 5 * found.error
     # independent errors of 0.3 / sqrt(40) at four octaves: the slope's is 0.3 / sqrt(40 * 5) / ln 2
     assert found.error == pytest.approx(0.3 / math.sqrt(200) / math.log(2), rel=0.5)
 
 
-@pytest.mark.parametrize("points", [[], _points(runs=1), _points()[:-1]])
-def test_a_fit_needs_whole_runs(points):
+@pytest.mark.parametrize("rows", [[], _rows(runs=1), [*_rows(), _row("local", 9, lambda k: 1.0)]])
+def test_a_fit_needs_whole_runs(rows):
+    rows = [Played(**{**vars(r), "curve": "16:1.0"}) if r.run == 9 else r for r in rows]
     with pytest.raises(InvalidArgument, match="two whole runs"):
-        growth_of(points, "local")
+        growth_of(rows, "local", octaves=OCTAVES)
 
 
-def test_a_table_survives_storage_and_is_resumed(tmp_path, monkeypatch):
-    path, played = tmp_path / "growth.csv", []
-
-    def play_run(model, *, seed, run, octaves):
-        played.append((model, run))
-        return [Point(model, 1.0, 0.1, seed, run, 1 << k, 1.5 * k + run) for k in octaves]
-
-    monkeypatch.setattr(growth, "play_run", play_run)
-    first = collect(path, runs=2, seed=0, octaves=(4, 5, 6, 7))
-    assert sorted(read_runs(Point, path), key=str) == sorted(first, key=str)
-    again = collect(path, runs=3, seed=0, octaves=(4, 5, 6, 7))
-    assert played == [(m, r) for r in range(3) for m in ("joint", "local")]
-    assert len(again) == 24
-    path.write_text("something else\n")
-    with pytest.raises(InvalidArgument, match="table"):
-        read_runs(Point, path)
-    assert read_runs(Point, tmp_path / "missing.csv") == []
-
-
-def test_regret_is_read_at_every_octave(tmp_path):
-    points = growth.play_run("local", seed=0, run=0, octaves=(4, 5, 6))
-    assert [point.rounds for point in points] == [16, 32, 64]
-    assert 0 < points[0].regret < points[2].regret
-    write_runs(Point, tmp_path / "t.csv", points)
-    assert read_runs(Point, tmp_path / "t.csv") == points
+def test_regret_is_known_after_every_octave_of_a_run():
+    joint, local = growth_trials(1, octaves=(4, 5, 6))
+    assert (joint.way, local.way, local.rounds) == ("ours", "ours, local", 64)
+    regrets = play(local).regrets
+    assert {16, 32, 64} <= set(regrets)
+    assert 0 < regrets[16] < regrets[64]
 
 
 def test_the_figure_shows_both_models_and_the_slopes_of_the_theory(tmp_path, monkeypatch):
-    found = [growth_of(_points(spread=0.1), model) for model in growth.THEORY]
-    figures.growth_figure(found, tmp_path / "growth.png")
+    found = [growth_of(_rows(spread=0.1), model, octaves=OCTAVES) for model in growth.THEORY]
+    paper_figures.growth_figure(found, tmp_path / "growth")
     assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "growth.svg").read_bytes().startswith(b"<?xml")
     kept = []
-    monkeypatch.setattr(figures, "save", lambda figure, path: kept.append(figure))
-    figures.growth_figure(found, tmp_path / "growth.png")
+    monkeypatch.setattr(paper_figures, "save", lambda figure, path: kept.append(figure))
+    paper_figures.growth_figure(found, tmp_path / "growth")
     (axes,) = kept[0].axes
     words = [text.get_text() for text in axes.texts]
     assert words == ["T^0.5", "T^0.75"]

@@ -109,9 +109,29 @@ class AdditiveFeatures:
             for part, start, end in zip(self.parts, starts, ends, strict=True)
         )
 
+    @cached_property
+    def _alike(self) -> tuple[list[int], float, FourierFeatures] | None:
+        """Where every part is one map on a column of its own: the columns, sqrt(weight), the map.
+
+        A row's features do not depend on the rows beside it, so all columns go through at once.
+        """
+        first, columns = self.parts[0].features, [part.columns[0] for part in self.parts]
+        if not isinstance(first, FourierFeatures) or first.inputs != 1:
+            return None
+        same = all(_same(part.features, first) for part in self.parts)
+        if not same or len({part.weight for part in self.parts}) > 1:
+            return None
+        if len(set(columns)) < len(columns):
+            return None
+        return columns, math.sqrt(self.parts[0].weight), first
+
     def __call__(self, x: ArrayLike) -> Floats:
         """phi at each row of x: an n x m matrix."""
         rows = rows_of(x, self.inputs)
+        if (alike := self._alike) is not None:
+            columns, scale, features = alike
+            together = features(rows[:, columns].reshape(-1, 1))
+            return (scale * together).reshape(len(rows), self.dimension)
         blocks = [
             math.sqrt(part.weight) * part.features(rows[:, list(part.columns)])
             for part in self.parts
@@ -123,11 +143,25 @@ class AdditiveFeatures:
         rows = rows_of(x, self.inputs)
         c = coefficients_of(coefficients, len(rows), self.dimension)
         slopes = np.zeros_like(rows)
+        if (alike := self._alike) is not None:
+            columns, scale, features = alike
+            own = np.broadcast_to(c, (len(rows), self.dimension)).reshape(-1, features.dimension)
+            found = features.gradient(rows[:, columns].reshape(-1, 1), own)
+            slopes[:, columns] = scale * found.reshape(len(rows), len(columns))
+            return slopes
         for part, group in zip(self.parts, self.groups, strict=True):
             columns = list(part.columns)
             slope = part.features.gradient(rows[:, columns], c[:, group.features])
             slopes[:, columns] += math.sqrt(part.weight) * slope
         return slopes
+
+
+def _same(one: SimpleFeatures, other: FourierFeatures) -> bool:
+    return (
+        isinstance(one, FourierFeatures)
+        and np.array_equal(one.frequencies, other.frequencies)
+        and np.array_equal(one.weights, other.weights)
+    )
 
 
 FeatureMap = FourierFeatures | PolynomialFeatures | AdditiveFeatures

@@ -1,6 +1,6 @@
 """Figures. Colours survive greyscale and colour blindness; every axis says what it is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidArgument
-from discreet.experiments.growth import DELTA, EPSILON, THEORY, Growth
 from discreet.forecast import Forecast, Outlook
 from discreet.simulation import Problem, Run
 from discreet.study import Study
@@ -162,52 +161,12 @@ def forecast_caption(found: Forecast) -> str:
     )
 
 
-def growth_figure(found: Sequence[Growth], path: Path) -> None:
-    """Regret against rounds, both in orders of magnitude, beside the slopes of the theory."""
-    figure: Any = Figure(figsize=(6.4, 4.6), layout="constrained")
-    axes = figure.subplots()
-    for each, line, marker in zip(found, LINES[1:], MARKERS, strict=False):
-        axes.errorbar(
-            each.rounds, each.mean, yerr=each.sem, capsize=4, markersize=6, linewidth=1.8,
-            marker=marker, label=f"{each.model}: T^({each.exponent:.3f} ± {each.error:.3f})",
-            **line,
-        )  # fmt: skip
-        draw_slope(axes, each, THEORY[each.model])
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    axes.set(
-        xlabel="rounds T", ylabel="regret (sum over rounds)",
-        title=f"Regret at epsilon = {EPSILON:g}, delta = {DELTA:g}, synthetic problem",
-    )  # fmt: skip
-    axes.set_xticks(found[0].rounds, [f"{n:,}" for n in found[0].rounds])
-    axes.grid(alpha=0.3)
-    axes.set_ylim(top=8.0 * max(each.mean[0] for each in found) * len(found[0].rounds))
-    axes.legend(frameon=False, loc="upper left", title="exponent over the last octaves")
-    figure.supxlabel(
-        f"Means over {min(each.runs for each in found)} runs, ± 1 standard error. Thin dashed "
-        "lines: as fast as the theory\nallows from the first point on, T^0.5 with a trusted "
-        "privatizer and T^0.75 without.",
-        fontsize=8, color="#444444",
-    )  # fmt: skip
-    save(figure, path)
-
-
-def draw_slope(axes: Any, growth: Growth, exponent: float) -> None:
-    """A line of this slope from the first point, with its name at the other end."""
-    rounds: Floats = np.array(growth.rounds, dtype=np.float64)
-    line: Floats = growth.mean[0] * (rounds / rounds[0]) ** exponent
-    axes.plot(rounds, line, color="#777777", linestyle=(0, (3, 3)), linewidth=1.0)
-    axes.annotate(
-        f"T^{exponent:g}", xy=(rounds[-1], line[-1]), xytext=(0, 5), textcoords="offset points",
-        ha="right", va="bottom", fontsize=9, color="#555555",
-    )  # fmt: skip
-
-
 def save(figure: Any, path: Path) -> None:
     """Write a figure as a picture; the ending says which kind."""
     if not path.suffix:  # matplotlib would choose one, and another file
         raise InvalidArgument("figure", "a writable .png, .svg or .pdf", str(path))
     try:
-        figure.savefig(path, dpi=150)
+        undated = {"Date": None} if path.suffix == ".svg" else {}  # the same bytes every time
+        figure.savefig(path, dpi=150, metadata=undated)
     except (OSError, ValueError) as error:
         raise InvalidArgument("figure", f"a writable .png, .svg or .pdf ({error})") from None
