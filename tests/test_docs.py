@@ -103,7 +103,7 @@ def test_the_commands_of_a_page_exist_with_these_options(page, tmp_path, monkeyp
     commands += [["discreet", *text.split()] for text in inline]
     for words in commands:
         assert words[1] in {*group.commands, *options}, words
-        if words[1] not in {*pages.CHEAP, *options}:  # the cheap ones are run, where their files are
+        if words[1] not in {*pages.CHEAP, *options}:  # the cheap are run, where their files are
             parse(words)
 
 
