@@ -32,6 +32,7 @@ from discreet import (
     Study,
     read_plan,
 )
+from discreet.noise import BLT
 from discreet.plan_file import HINTS, read_settings
 
 EXAMPLES = Path(__file__).parent.parent / "docs/examples"
@@ -141,14 +142,43 @@ def test_a_file_says_what_a_plan_says(tmp_path):
     assert read_plan(written(tmp_path, WHOLE)).digest == as_written().digest
 
 
+CORRELATED = """
+horizon = 40
+noise = "blt"
+confidence = "theory"
+norm = 0.5
+buffers = { decays = [0.9, 0.5], scales = [0.1, 0.2] }
+domain.coordinates.dose = [0, 10]
+privacy = { type = "JointDP", epsilon = 1.0, delta = 0.001 }
+"""
+
+
+def correlated_as_written():
+    return Plan(
+        horizon=40,
+        noise="blt",
+        confidence="theory",
+        norm=0.5,
+        buffers=BLT((0.9, 0.5), (0.1, 0.2)),
+        domain=Box({"dose": (0, 10)}),
+        privacy=JointDP(1.0, 0.001),
+    )
+
+
+def test_a_file_may_correlate_noise(tmp_path):
+    assert read_plan(written(tmp_path, CORRELATED)).digest == correlated_as_written().digest
+
+
 def test_every_field_of_a_plan_can_be_written():
-    """A new field of `Plan` belongs into the text above, or must be read in another way."""
+    """A new field of `Plan` belongs into the texts above, or must be read in another way."""
     names = {field.name for field in fields(Plan)}
     assert set(HINTS) == names
-    assert names - tomllib.loads(WHOLE).keys() == {"prior"}  # see "an earlier study" below
-    for field in fields(Plan):  # and nothing in the text is what it would be anyway
-        if field.name in tomllib.loads(WHOLE):
-            assert getattr(as_written(), field.name) != field.default
+    texts = {WHOLE: as_written(), CORRELATED: correlated_as_written()}
+    said = {name: plan for text, plan in texts.items() for name in tomllib.loads(text)}
+    assert names - said.keys() == {"prior"}  # see "an earlier study" below
+    for field in fields(Plan):  # and nothing in the texts is what it would be anyway
+        if field.name in said:
+            assert getattr(said[field.name], field.name) != field.default
 
 
 @pytest.mark.parametrize(
