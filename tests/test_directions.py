@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from discreet.directions import MOST, _Gain, best_directions
+from discreet.directions import MOST, Prospect, _Gain, best_directions
 from discreet.encodings import RewardEncoding
 from discreet.features import choose
+from discreet.inference import Clipped
 from discreet.kernels import Learned, SquaredExponential
 from discreet.posterior import Posterior
 from discreet.residuals import Noise, Residual
+from discreet.window import Block, Window
 
 FEATURES = {
     "line": choose(SquaredExponential(0.15), widths=(1.0,), error=1e-2),
@@ -27,6 +29,18 @@ def _case(name, seed, actions=40):
     )
     menu = rng.random((actions, features.inputs))
     return posterior, menu, rng.integers(1, 40, actions).astype(float)
+
+
+def _prospect(posterior, menu, counts, variance):
+    """One block of asks, rewards having this variance and nothing clipped."""
+    nothing = Window.empty(np.zeros(posterior.features.dimension))
+    window = nothing.entered(Block(menu, counts), variance)
+    line = Clipped(1.0, variance)
+    return Prospect.of(posterior, window, posterior.precision, [line], variance)
+
+
+def _best(posterior, menu, counts, *, variance, noise):
+    return best_directions(posterior, _prospect(posterior, menu, counts, variance), noise=noise)
 
 
 def _along(posterior, menu, directions):
@@ -53,7 +67,7 @@ def _left(posterior, menu, counts, g, *, variance, noise):
 
 def _compared(posterior, menu, counts, *, variance, noise):
     """What is left unknown under the directions that were found, and under g = phi."""
-    directions = best_directions(posterior, menu, counts, variance=variance, noise=noise)
+    directions = _best(posterior, menu, counts, variance=variance, noise=noise)
     every = np.eye(posterior.features.dimension)
     return [
         _left(
@@ -72,7 +86,7 @@ def _compared(posterior, menu, counts, *, variance, noise):
 @pytest.mark.parametrize("noise", [0.1, 3.0, 100.0])
 def test_every_action_is_carried_by_a_unit_vector(name, noise):
     posterior, menu, counts = _case(name, seed=0)
-    directions = best_directions(posterior, menu, counts, variance=0.1, noise=noise)
+    directions = _best(posterior, menu, counts, variance=0.1, noise=noise)
     assert directions.shape[0] <= min(MOST, posterior.features.dimension)
     assert directions.shape[1] == posterior.features.dimension
     lengths = np.linalg.norm(_along(posterior, menu, directions), axis=1)
@@ -83,12 +97,9 @@ def test_every_action_is_carried_by_a_unit_vector(name, noise):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_gain_is_the_variance_that_conditioning_takes_away(name, seed):
     posterior, menu, counts = _case(name, seed)
-    phi = posterior.features(menu)
-    covariance = phi @ np.linalg.inv(posterior.precision) @ phi.T
-    total = counts[:, None] * covariance * counts + 0.2 * np.diag(counts)
-    useful = (covariance * counts).T @ np.diag(counts) @ (covariance * counts)
+    ahead = _prospect(posterior, menu, counts, 0.2)
     rows = np.random.default_rng(seed).standard_normal((len(menu), 5))
-    gain, _ = _Gain(np.eye(len(menu)), useful, total, 2.0)(rows)
+    gain, _ = _Gain(np.eye(len(menu)), ahead.useful, ahead.total, 2.0)(rows)
     g = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     nothing = np.zeros((len(menu), 1))
     before, after = (
@@ -146,7 +157,7 @@ def test_more_noise_pools_the_rounds_in_fewer_directions():
     posterior, menu, counts = _case("square", seed=1)
     effective = []
     for noise in (0.1, 1.0, 10.0, 100.0, 1000.0):
-        directions = best_directions(posterior, menu, counts, variance=0.1, noise=noise)
+        directions = _best(posterior, menu, counts, variance=0.1, noise=noise)
         g = _along(posterior, menu, directions)
         shares = np.linalg.eigvalsh((g.T * counts) @ g / counts.sum())
         effective.append(1.0 / np.square(shares).sum())  # of k equal ones: k
@@ -157,13 +168,13 @@ def test_more_noise_pools_the_rounds_in_fewer_directions():
 
 def test_the_search_is_deterministic():
     case = _case("square", seed=2)
-    one, two = (best_directions(*case, variance=0.1, noise=5.0) for _ in range(2))
+    one, two = (_best(*case, variance=0.1, noise=5.0) for _ in range(2))
     assert one.tobytes() == two.tobytes()
 
 
 def test_a_single_action_has_a_single_direction():
     posterior, _, _ = _case("square", seed=0)
     menu, counts = np.array([[0.3, 0.6]]), np.array([50.0])
-    directions = best_directions(posterior, menu, counts, variance=0.1, noise=5.0)
+    directions = _best(posterior, menu, counts, variance=0.1, noise=5.0)
     assert len(directions) == 1
     assert abs(_along(posterior, menu, directions)[0, 0]) == pytest.approx(1.0)

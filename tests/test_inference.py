@@ -31,6 +31,7 @@ from discreet.randomness import Seeded
 from discreet.release import GENESIS
 from discreet.residuals import Residual
 from discreet.sums import Sums
+from discreet.window import Block
 
 FEATURES = choose(SquaredExponential(0.3), widths=np.ones(1), error=1e-2)
 M = FEATURES.dimension
@@ -120,7 +121,9 @@ def test_next_to_no_noise_gives_the_exact_posterior(name, predicted):
     total = encoding.encode(FEATURES, points, rewards).sum(axis=0)
     if name == "announced":
         total = total + encoding.announce(FEATURES, points).sum(axis=0)
-    found = read(FEATURES, encoding, total, asks=len(points), points=points, asked=points)
+    found = read(
+        FEATURES, encoding, total, asks=len(points), points=points, blocks=(Block.of(points),)
+    )
     residuals = rewards - phi @ prediction
     assert found.spread == pytest.approx(np.square(residuals).sum(), rel=1e-3)
     moved = np.random.default_rng(2).standard_normal(M) / 8
@@ -146,7 +149,9 @@ def test_along_directions_a_right_prediction_takes_its_own_square_from_the_sprea
     rotation = np.linalg.qr(rng.standard_normal((M, M)))[0][:count]
     encoding = replace(encoding, directions=rotation)
     total = encoding.encode(FEATURES, points, rewards).sum(axis=0)
-    found = read(FEATURES, encoding, total, asks=len(points), points=points, asked=points)
+    found = read(
+        FEATURES, encoding, total, asks=len(points), points=points, blocks=(Block.of(points),)
+    )
     # 2,000 squares of variance 0.01, and twice the noise along f: within a quarter, by 5 errors.
     assert found.residual_square(theta) == pytest.approx(20.0, rel=0.25)
     assert found.residual_square(np.zeros(M)) == found.spread

@@ -24,7 +24,6 @@ from discreet.errors import (
     TrialClosed,
     UnknownTrial,
 )
-from discreet.inference import public_sums
 from discreet.mechanism import report as randomised
 from discreet.messages import Decline, Receipt, Report, Request, read, write
 from discreet.posterior import Posterior
@@ -306,9 +305,10 @@ def posterior_after(plan, epoch, prior, total, reports):
     """The Gaussian update that a release of public actions makes, with scales held fixed."""
     encoding = epoch.encoding
     moments = encoding.decode(plan.map, total, asks=reports)
-    _, design, own = public_sums(plan.map, encoding, epoch.asked(reports))
-    covariance = 0.25 * own + reports * encoding.noise.cross**2 * np.eye(len(own))
-    return prior.observe(design, moments.cross, covariance)
+    phi = plan.map(epoch.asked(reports))
+    g = encoding.along(phi)
+    covariance = 0.25 * g.T @ g + reports * encoding.noise.cross**2 * np.eye(g.shape[1])
+    return prior.observe(g.T @ phi, moments.cross, covariance)
 
 
 def test_ten_thousand_clients_a_tenth_malicious_move_the_posterior_within_the_documented_bound():

@@ -2,7 +2,7 @@
 
 A release adds to two sums that no prior enters,
 
-    precision += A^T R^-1 A        information += A^T R^-1 v        (see `inference`)
+    precision += A^T R^-1 A        information += A^T R^-1 v        (see `inference`, `window`)
 
 and it says how far rewards were from the prediction: the spread E[h^2], which clipping at +-w
 lowers in a known way. What the posterior does not account for in it is the variance of rewards.
@@ -11,6 +11,7 @@ The plan may fix either scale. All of it is post-processing of releases and cost
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bank import Bank, Choice, bank_of, pool
-from discreet.encodings import Encoding
-from discreet.inference import Clipped, Statistics, observe, unclipped_variance
+from discreet.encodings import Encoding, RewardEncoding
+from discreet.inference import Clipped, Statistics, look, observe, unclipped_variance
 from discreet.plan import Plan
 from discreet.posterior import Posterior
 from discreet.residuals import Residual
 from discreet.schedule import Exploration
+from discreet.window import Block, Window
 
 Floats = NDArray[np.float64]
 
@@ -58,24 +60,27 @@ class Belief:
     """The sum of what was released, and the prior and scales chosen by it."""
 
     plan: Plan
-    precision: Floats
-    information: Floats
+    window: Window
     scales: Scales
     choice: Choice
 
     @classmethod
     def before(cls, plan: Plan) -> "Belief":
         """Nothing released: the plan's starting point."""
-        m = plan.map.dimension
-        information = np.zeros(m) if plan.prior is None else plan.prior.information
+        information = np.zeros(plan.map.dimension) if plan.prior is None else plan.prior.information
         scales = Scales(None, plan.noise_variance)
-        return cls(plan, np.zeros((m, m)), information, scales, bank_of(plan).first)
+        return cls(plan, Window.empty(information), scales, bank_of(plan).first)
+
+    @cached_property
+    def prior(self) -> Floats:
+        """The precision of the coefficients before any release."""
+        return self._bank.precision(self.choice, self.signal)
 
     @cached_property
     def posterior(self) -> Posterior:
         """The Gaussian over coefficients."""
-        precision = self._bank.precision(self.choice, self.signal) + self.precision
-        return Posterior(self.plan.map, precision, self.information)
+        told = self.window.theta
+        return Posterior(self.plan.map, self.prior + told.precision, told.information)
 
     @property
     def exploration(self) -> Exploration:
@@ -101,13 +106,17 @@ class Belief:
             return Clipped(1.0, self.scales.noise)
         return Clipped.at(residual.width, unknown, self.scales.noise)
 
+    def lines(self, residual: Residual, blocks: Sequence[Block]) -> list[Clipped]:
+        """How clipped residuals depend on f at the points of each block."""
+        return [self.line(residual, block.mean(self.posterior.variance)) for block in blocks]
+
     def after(self, encoding: Encoding, found: Statistics, asks: int, *, filled: bool) -> "Belief":
         """What is believed after an epoch's statistics; `filled`: its asks filled the domain."""
         before = self.posterior
-        unknown = float(np.sum(before.covariance * found.gram)) / asks
+        unknown = float(np.sum(before.covariance * found.gram)) / found.rounds
         residual = encoding.residual
         seen = max(found.residual_square(before.coefficients - residual.prediction), 0.0)
-        total = max(seen, _spread_noise(encoding)) / asks + 1e-9
+        total = max(seen, _spread_noise(encoding)) / found.rounds + 1e-9
         if residual.clips:
             total = unclipped_variance(total, residual.width)
         total = min(total, 1.0)  # nothing within a range varies more than by half of it, squared
@@ -118,15 +127,30 @@ class Belief:
         if blank:
             scales = replace(scales, at_ends=total > AT_ENDS)
         learnt = replace(self, scales=scales)
-        told = observe(before, encoding, found, learnt.line(residual, unknown))
-        learnt = replace(
-            learnt,
-            precision=self.precision + told.precision - before.precision,
-            information=told.information,
-        )
+        learnt = replace(learnt, window=learnt._told(before, encoding, found, unknown))
         if filled and self.plan.signal_std is None and self.plan.prior is None:
-            learnt = replace(learnt, scales=learnt._with_shape(before, told, total, asks, encoding))
+            told = learnt.window.theta
+            told = Posterior(self.plan.map, self.prior + told.precision, told.information)
+            least = _spread_noise(encoding) / found.rounds
+            learnt = replace(learnt, scales=learnt._with_shape(before, told, total, asks, least))
         return learnt._with_choice()
+
+    def _told(
+        self, before: Posterior, encoding: Encoding, found: Statistics, unknown: float
+    ) -> Window:
+        """The window after the release."""
+        residual, noise = encoding.residual, self.scales.noise
+        if isinstance(encoding, RewardEncoding) and encoding.is_noisy:
+            window = self.window.entered(found.blocks[0], noise)
+            unknowns = [block.mean(before.variance) for block in window.blocks]
+            lines = [
+                self.line(residual, each) for each in (unknowns if window.blocks[1:] else [unknown])
+            ]
+            return look(self.plan.map, window, encoding, found.cross, lines, noise)
+        told = observe(before, encoding, found, self.line(residual, unknown))
+        return self.window.plus(
+            told.precision - before.precision, told.information - before.information
+        )
 
     def _with_noise(self, noise: float, asks: int) -> Scales:
         if self.plan.noise_std is not None:
@@ -140,14 +164,14 @@ class Belief:
         )
 
     def _with_shape(
-        self, before: Posterior, told: Posterior, total: float, asks: int, encoding: Encoding
+        self, before: Posterior, told: Posterior, total: float, asks: int, least: float
     ) -> Scales:
         """Half the variance of answers around their level, over all designed epochs so far."""
         points = pool(self.plan)
         predicted = before.mean(points)
         shift = float(np.mean(told.mean(points) - predicted))
         around = total - shift**2 + float(np.var(predicted))
-        around = max(around, _spread_noise(encoding) / asks, 1e-4)
+        around = max(around, least, 1e-4)
         earlier = self.scales.asked - asks
         designed = (earlier * self.scales.designed + asks * around) / self.scales.asked
         noise = (1.0 - SIGNAL_SHARE) * designed
@@ -162,7 +186,8 @@ class Belief:
         )
 
     def _with_choice(self) -> "Belief":
-        best = self._bank.best(self.choice, self.scales.shape, self.precision, self.information)
+        told = self.window.theta
+        best = self._bank.best(self.choice, self.scales.shape, told.precision, told.information)
         return replace(self, choice=best)
 
 

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from discreet.differences import difference_grid
 from discreet.errors import InvalidArgument
 from discreet.features import FeatureMap
+from discreet.looks import MOST_LOOKS
 from discreet.residuals import Noise, Residual, fixed_point, noise_bits, spare_bits
 
 Floats = NDArray[np.float64]
@@ -261,16 +262,21 @@ class RewardEncoding:
     g(x) = B phi(x) / ||B phi(x)|| with `directions` B, any public matrix: noise is spent on the
     few directions worth it (see `directions`), whatever they are.
 
-    **Bound.** With noise sigma_u on cross and w sigma_u on the spread, and a = |h| / w,
-    e = |h'| / w, the squared whitened change of any two rounds is at most w^2 / sigma_u^2 times
+    A round may be looked at in several releases, counting `weight` times in each (see `looks`);
+    its residual and directions are then those of each epoch.
 
-        (a + e)^2 + (a^2 - e^2)^2 = s^2 (1 + d^2),        s = a + e, d = a - e.
+    **Bound.** With noise sigma_u on cross and w sigma_u on the spread, and A = weight |h| / w,
+    E = weight' |h'| / w for the two versions of a round, the squared whitened change of a release is
+    at most w^2 / sigma_u^2 times
 
-    As a, e <= 1, |d| <= min(s, 2 - s). For s <= 1 this is at most 2; for s = 2 (1 - u) it is at
-    most 4 (1 - u)^2 (1 + 4 u^2) = 4 - 4 u (2 - 5u + 8u^2 - 4u^3) <= 4 on 0 <= u <= 1/2, where the
-    bracket is above 0.9. So sigma_u = 2 w / mu costs mu. Truncation toward zero only shortens
-    cross; it moves the difference of spreads by less than two integers, which the noise is enlarged
-    for. Against silence: 2, half of 4, so two releases moved from or to zero cost mu^2 in all.
+        f(A, E) = (A + E)^2 + (A^2 - E^2)^2,
+
+    which grows with A and with E: df/dA = 2 (A + E) (1 + (A - E)^2 + A^2 - E^2) >= 0, as E <= 1.
+    So the worst is |h| = |h'| = w, always. In one whole look that is f(1, 1) = 4; against silence it
+    is f(1, 0) = 2, so answers in different epochs cost 4 in all, too. With several looks it is the
+    sum of f over the releases, which `looks.check_looks` keeps at 4. So sigma_u = 2 w / mu costs mu.
+    Truncation toward zero only shortens cross; it moves the difference of spreads by less than two
+    integers in each of at most `MOST_LOOKS` releases, which the noise is enlarged for.
     """
 
     residual: Residual
@@ -334,10 +340,12 @@ class RewardEncoding:
         lengths = np.linalg.norm(seen, axis=1, keepdims=True)
         return np.divide(seen, lengths, out=np.zeros_like(seen), where=lengths > 1e-150)
 
-    def encode(self, features: FeatureMap, points: Floats, rewards: Floats) -> Integers:
-        """Integers of shape (rounds, size)."""
+    def encode(
+        self, features: FeatureMap, points: Floats, rewards: Floats, weight: float = 1.0
+    ) -> Integers:
+        """Integers of shape (rounds, size), each round counting `weight` times, at most once."""
         phi = features(points)
-        h = self.residual.of(phi, rewards)[:, None]
+        h = weight * self.residual.of(phi, rewards)[:, None]
         return fixed_point(np.concatenate([h * self.along(phi), h * h], axis=1), self.bits)
 
     def decode(self, features: FeatureMap, integers: Integers | Floats, *, asks: int) -> Moments:
@@ -466,8 +474,9 @@ def _bits_for(noise: Noise, residual: Residual) -> int:
 
 
 def _reward_bound(noise: Noise, residual: Residual, bits: int) -> float:
-    """2 w / sigma_u, and two integers of the spread for truncation."""
-    return 2.0 * residual.width / noise.cross + 2.0 / math.ldexp(noise.spread(residual.width), bits)
+    """2 w / sigma_u, and two integers of the spread in each look for truncation."""
+    truncated = 2.0 * math.sqrt(MOST_LOOKS) / math.ldexp(noise.spread(residual.width), bits)
+    return 2.0 * residual.width / noise.cross + truncated
 
 
 def _at_most_unit(phi: Integers, bits: int) -> Integers:

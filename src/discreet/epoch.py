@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet import canonical
 from discreet.bank import pool
 from discreet.belief import Belief
-from discreet.directions import best_directions
+from discreet.directions import Prospect, best_directions
 from discreet.encodings import Encoding, RewardEncoding
 from discreet.errors import InvalidArgument, StudyEnded
 from discreet.inference import expected_posterior, read
@@ -26,6 +26,7 @@ from discreet.prefixes import PrefixBelief
 from discreet.release import Release
 from discreet.residuals import Residual
 from discreet.search import Score, maximise, spread
+from discreet.window import Block
 
 Floats = NDArray[np.float64]
 
@@ -122,14 +123,17 @@ def learn(
     if rounds == 0:
         return belief
     encoding = of_sum(plan, epoch.encoding, rounds)
-    asked = epoch.asked(release.asks) if isinstance(encoding, RewardEncoding) else None
+    blocks: tuple[Block, ...] = ()
+    if isinstance(encoding, RewardEncoding):
+        block = Block.of(epoch.asked(release.asks), plan.looks_from(epoch.first))
+        blocks = belief.window.entered(block, belief.scales.noise).blocks
     found = read(
         plan.map,
         encoding,
         release.integers,
         asks=rounds,
         points=pool(plan),
-        asked=asked,
+        blocks=blocks,
         laws=laws_of(plan, epoch.policy),
     )
     filled = is_design(plan, epoch.first) and (plan.decisions == "box" or plan.mu is not None)
@@ -167,7 +171,8 @@ def foreseen(plan: Plan, belief: Belief, asks: int) -> float:
 
 def _encoding(plan: Plan, belief: Belief, length: int, menu: Floats) -> Encoding:
     """Residuals from the current prediction; noise where it leaves the least expected error."""
-    rounds, kind, posterior = length + plan.expire_after, plan.encode_with, belief.posterior
+    rounds = belief.window.asks + length + plan.expire_after
+    kind, posterior = plan.encode_with, belief.posterior
     if plan.mu is None:
         nothing = Residual(np.zeros(plan.map.dimension), 1.0)
         return kind.fit(plan.map, nothing, None, 1.0, rounds)
@@ -184,15 +189,13 @@ def _encoding(plan: Plan, belief: Belief, length: int, menu: Floats) -> Encoding
         return kind.fit(plan.map, residual, plan.mu, 1.0, rounds)
     if plan.encoding == "reward":
         encoding = RewardEncoding.fit(plan.map, residual, plan.mu, 1.0, rounds)
-        counts = np.bincount(np.arange(length) % len(menu), minlength=len(menu))
-        directions = best_directions(
-            posterior,
-            menu,
-            counts.astype(np.float64) * line.slope,
-            variance=line.variance / line.slope,
-            noise=of_sum(plan, encoding, length).noise.cross,
-        )
-        return replace(encoding, directions=directions)
+        looks = plan.looks_from(belief.scales.asked)
+        block = Block.of(menu[np.arange(length) % len(menu)], looks)
+        window = belief.window.entered(block, belief.scales.noise)
+        lines = belief.lines(residual, window.blocks)
+        prospect = Prospect.of(posterior, window, belief.prior, lines, belief.scales.noise)
+        noise = of_sum(plan, encoding, length).noise.cross
+        return replace(encoding, directions=best_directions(posterior, prospect, noise=noise))
     options = [kind.fit(plan.map, residual, plan.mu, share, rounds) for share in SHARES]
     sums = [of_sum(plan, option, length) for option in options]
     errors = [

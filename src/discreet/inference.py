@@ -16,6 +16,7 @@ a noisy linear observation of theta. All of it is post-processing of what is pub
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +28,7 @@ from scipy.special import ndtr
 from discreet.encodings import AnnouncedEncoding, Encoding, RewardEncoding, required
 from discreet.features import FeatureMap
 from discreet.posterior import Posterior
+from discreet.window import Block, Window, gathered
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -60,6 +62,10 @@ class Clipped:
         second = inside + (2.0 * width**2 * float(ndtr(-a)) if a < 40 else 0.0)
         return cls(slope, max(second - slope**2 * unknown, 1e-12))
 
+    def excess(self, noise: float) -> float:
+        """What clipping adds to the variance that rewards of this variance bring."""
+        return max(self.variance - self.slope**2 * noise, 1e-12)
+
 
 def unclipped_variance(second: float, width: float) -> float:
     """s^2 with E[clip(s z, +-width)^2] = second, z standard normal; large where all is clipped.
@@ -81,17 +87,18 @@ def unclipped_variance(second: float, width: float) -> float:
 class Statistics:
     """What an epoch's release says, and how uncertain it is.
 
-    `gram` is the sum of phi phi^T. The cross vector is the sum of h g, g = phi unless only some
-    directions were released: `design` is the sum of g phi^T and `own` that of g g^T. `spread` is
-    the sum of h^2; `gram_noise` holds the variances of the gram's noise.
+    `gram` is the sum of phi phi^T, `cross` that of h phi (along some directions only, where there
+    are `blocks` of public asks) and `spread` that of h^2; `gram_noise` holds the variances of the
+    gram's noise. `rounds` is how many there are in these sums: those of earlier blocks count less
+    (see `looks`).
     """
 
     gram: Floats
-    design: Floats
-    own: Floats
     cross: Floats
     spread: float
     gram_noise: Floats
+    rounds: float
+    blocks: tuple[Block, ...] = ()
 
     def residual_square(self, moved: Floats) -> float:
         """The sum of squared residuals from a prediction moved by these coefficients.
@@ -101,7 +108,7 @@ class Statistics:
         if not moved.any():
             return self.spread
         square = float(moved @ self.gram @ moved)
-        if self.own is not self.gram:
+        if self.blocks:
             return self.spread - square
         return self.spread - 2.0 * float(moved @ self.cross) + square
 
@@ -113,14 +120,14 @@ def read(
     *,
     asks: int,
     points: Floats,
-    asked: Floats | None = None,
+    blocks: tuple[Block, ...] = (),
     laws: Floats | None = None,
 ) -> Statistics:
     """The statistics in a release, its noisy gram moved to what a law of actions expects.
 
     `asks` is the number of rounds that are summed. `laws` are weights over the public `points`, one
     law a row (see `laws`); by default all points are as likely. Where the gram is not released,
-    `asked` holds the public points of the asks, each of which stands for asks / len(asked) rounds.
+    `blocks` hold the public asks of this epoch and of earlier ones that it looks at again.
     """
     values, variances = integers.astype(np.float64), np.square(encoding.stds(features))
     gram_size = len(values) - 1 - features.dimension
@@ -137,11 +144,13 @@ def read(
     moments = encoding.decode(features, values, asks=asks)
     gram_noise = encoding.gram_noise(features, variances)
     if isinstance(encoding, RewardEncoding):
-        public = required(asked)
-        gram, design, own = public_sums(features, encoding, public, each=asks / len(public))
-    else:
-        gram = design = own = nonnegative(required(moments.gram))
-    return Statistics(gram, design, own, moments.cross, moments.spread, gram_noise)
+        places, counts, weights = gathered(blocks)
+        phi, often = features(places), weights**2 * counts
+        gram, rounds = (phi * often[:, None]).T @ phi, float(often.sum())
+        shown = blocks if encoding.is_noisy else ()
+        return Statistics(gram, moments.cross, moments.spread, gram_noise, rounds, shown)
+    gram = nonnegative(required(moments.gram))
+    return Statistics(gram, moments.cross, moments.spread, gram_noise, float(asks))
 
 
 def likeliest(
@@ -172,18 +181,39 @@ def likeliest(
     return found
 
 
-def public_sums(
-    features: FeatureMap, encoding: RewardEncoding, asked: Floats, *, each: float = 1.0
-) -> tuple[Floats, Floats, Floats]:
-    """The sums of phi phi^T, g phi^T and g g^T over public asks, each of which counts so much."""
-    points, counts = np.unique(asked, axis=0, return_counts=True)
+def look(
+    features: FeatureMap,
+    window: Window,
+    encoding: RewardEncoding,
+    cross: Floats,
+    lines: Sequence[Clipped],
+    noise: float,
+) -> Window:
+    """The window after a release that looks at its blocks, each along its line.
+
+    `noise` is the variance of rewards. Of what a line leaves open, slope^2 noise is the block's
+    own, the same in every look; the rest, which clipping brings, is taken as new each time.
+    """
+    points, counts, weights = gathered(window.blocks)
+    slopes, excess = along_lines(window.blocks, lines, noise)
     phi = features(points)
-    weighted = phi * counts[:, None]
-    gram = each * (weighted.T @ phi)
-    if not encoding.is_noisy:
-        return gram, gram, gram
-    g = encoding.along(phi)
-    return gram, each * (g.T @ weighted), each * ((g * counts[:, None]).T @ g)
+    g = weights[:, None] * encoding.along(phi)
+    along = slopes[:, None] * g
+    theta = (along * counts[:, None]).T @ phi
+    design = np.concatenate([theta, along.T], axis=1)
+    covariance = (g * (excess * counts)[:, None]).T @ g + encoding.noise.cross**2 * np.eye(
+        len(cross)
+    )
+    return window.observe(design, cross + theta @ encoding.residual.prediction, covariance)
+
+
+def along_lines(
+    blocks: Sequence[Block], lines: Sequence[Clipped], noise: float
+) -> tuple[Floats, Floats]:
+    """Slope and excess variance at each point of the blocks, whose rewards have this variance."""
+    sizes = [len(block.counts) for block in blocks]
+    slopes, excess = [line.slope for line in lines], [line.excess(noise) for line in lines]
+    return np.repeat(slopes, sizes), np.repeat(excess, sizes)
 
 
 def observe(
@@ -191,13 +221,13 @@ def observe(
 ) -> Posterior:
     """The posterior after the statistics of one epoch."""
     prediction = encoding.residual.prediction
-    values = found.cross + line.slope * (found.design @ prediction)
+    values = found.cross + line.slope * (found.gram @ prediction)
     if encoding.noise.cross == 0.0:
         return posterior.absorb(
             line.slope**2 * found.gram, line.slope * values, noise_variance=line.variance
         )
     covariance = noise_covariance(posterior, encoding, found, line)
-    return posterior.observe(line.slope * found.design, values, covariance)
+    return posterior.observe(line.slope * found.gram, values, covariance)
 
 
 def noise_covariance(
@@ -207,26 +237,38 @@ def noise_covariance(
 
     Noise on different entries of a row of H is taken as independent; its variance is exact.
     """
-    diagonal = np.full(len(found.own), encoding.noise.cross**2)
+    diagonal = np.full(len(found.gram), encoding.noise.cross**2)
     if encoding.noise.gram > 0.0:
         remaining = np.diag(posterior.covariance)
         unknown = posterior.coefficients - encoding.residual.prediction
         diagonal += line.slope**2 * (found.gram_noise @ (remaining + unknown**2))
-    return line.variance * found.own + np.diag(diagonal)
+    return line.variance * found.gram + np.diag(diagonal)
 
 
 def expected_posterior(
     posterior: Posterior, encoding: Encoding, asks: int, line: Clipped, points: Floats
 ) -> Posterior:
     """The posterior, but for its mean, after an epoch that spreads over the points."""
-    features = posterior.features
+    features, block = posterior.features, Block.even(points, asks)
+    if isinstance(encoding, RewardEncoding) and encoding.is_noisy:
+        return _expected_look(posterior, encoding, block, line)
     rows = encoding.encode(features, points, np.zeros(len(points)))
     if isinstance(encoding, AnnouncedEncoding):
         rows = rows + encoding.announce(features, points)
     typical = (rows.mean(axis=0) * asks).astype(np.int64)
-    found = read(features, encoding, typical, asks=asks, points=points, asked=points)
+    found = read(features, encoding, typical, asks=asks, points=points, blocks=(block,))
     blank = replace(found, cross=np.zeros_like(found.cross))
     return observe(posterior, encoding, blank, line)
+
+
+def _expected_look(
+    posterior: Posterior, encoding: RewardEncoding, block: Block, line: Clipped
+) -> Posterior:
+    phi = posterior.features(block.points)
+    g: Floats = encoding.along(phi)
+    each = g * block.counts[:, None]
+    covariance = line.variance * (each.T @ g) + encoding.noise.cross**2 * np.eye(g.shape[1])
+    return posterior.observe(line.slope * (each.T @ phi), np.zeros(len(covariance)), covariance)
 
 
 def nonnegative(gram: Floats) -> Floats:

@@ -20,6 +20,7 @@ from discreet.encodings import ENCODINGS, Encoding, EncodingChoice, EncodingName
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.features import FeatureMap, FourierFeatures, Method, choose
 from discreet.kernels import Kernel, Learned, SquaredExponential
+from discreet.looks import FOUR_LOOKS, ONE_LOOK, Looks, check_looks
 from discreet.noise import BLT
 from discreet.prior import Prior
 from discreet.residuals import SLACK_PER_INTEGER, Noise, Residual
@@ -73,6 +74,8 @@ class Plan:
     - `confidence`: of that algorithm, a `"practical"` constant, or `"theory"`: exactly as proven,
       for functions of at most this `norm` (in reward units).
     - `buffers`: of `"blt"`; by default the best for the number of releases.
+    - `looks`: how a round's budget is divided over the release of its own epoch and the next ones,
+      as weights whose squares add up to 1; by default four looks over the whole box, else one.
 
     >>> from discreet.domain import Box
     >>> plan = Plan(domain=Box({"dose": (0, 10)}), privacy=NonPrivate())
@@ -102,6 +105,7 @@ class Plan:
     confidence: Confidence | None = field(default=None, metadata=canonical.OPTIONAL)
     norm: float | None = field(default=None, metadata=canonical.OPTIONAL)
     buffers: BLT | None = field(default=None, metadata=canonical.OPTIONAL)
+    looks: Looks | None = field(default=None, metadata=canonical.OPTIONAL)
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -116,6 +120,7 @@ class Plan:
             raise InvalidArgument("features", f"a map of {self.domain.dimension} inputs")
         self._check_correlation()
         self._resolve("encoding", self._checked_encoding())
+        self._resolve("looks", self._checked_looks())
         if self.horizon is not None:
             self._resolve("horizon", checks.count("horizon", self.horizon))
         self._resolve("expire_after", checks.count("expire_after", self.expire_after))
@@ -150,6 +155,13 @@ class Plan:
     def explore(self) -> Exploration:
         """The resolved exploration."""
         return _resolved(self.exploration)
+
+    def looks_from(self, first: int) -> Looks:
+        """How the rounds of the epoch after `first` asks count in its release and in the next ones.
+
+        The first epoch, which finds level and spread, is looked at once.
+        """
+        return ONE_LOOK if first == 0 else _resolved(self.looks)
 
     @property
     def encode_with(self) -> type[Encoding]:
@@ -414,6 +426,18 @@ class Plan:
                 "public contexts or candidates allows",
             )
         return name
+
+    def _checked_looks(self) -> Looks:
+        again = self.encoding == "reward" and isinstance(self.privacy, JointDP)
+        if self.looks is None:
+            return FOUR_LOOKS if again else ONE_LOOK
+        looks = tuple(checks.number("looks", weight) for weight in self.looks)
+        check_looks(looks)
+        if len(looks) > 1 and not again:
+            raise InvalidArgument(
+                "looks", "one: only JointDP over the whole box looks at a round again"
+            )
+        return looks
 
     def _safest_encoding(self) -> EncodingName:
         """The least noise that is safe for what is protected and how actions come about."""

@@ -1,14 +1,17 @@
 """The trusted side: it sees actions and answers, and lets out nothing but releases."""
 
+from dataclasses import dataclass, field
+
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import mechanism
 from discreet.budget import Simulation
 from discreet.decisions import decide
-from discreet.encodings import AnnouncedEncoding
+from discreet.encodings import AnnouncedEncoding, RewardEncoding
 from discreet.epoch import Epoch
 from discreet.errors import InvalidArgument
+from discreet.looks import Looks
 from discreet.messages import Report
 from discreet.plan import Plan
 from discreet.randomness import secret_key, source
@@ -20,12 +23,22 @@ from discreet.sums import PastSums, Sums
 Floats = NDArray[np.float64]
 
 
+@dataclass
+class _Rounds:
+    """Answered rounds of an epoch, and how much they count in each release that looks at them."""
+
+    looks: Looks
+    points: list[Floats] = field(default_factory=list[Floats])
+    rewards: list[float] = field(default_factory=list[float])
+
+
 class Privatizer:
     """Open rounds, and the integer sums of the epoch that is open.
 
     A late answer enters the epoch that is open when it arrives, with that epoch's encoding; an
-    answer that never comes contributes the zero vector. Where noise is correlated the sums of
-    closed epochs are kept: a release is made of them, too.
+    answer that never comes contributes the zero vector. The rounds of the last few epochs are kept:
+    as many as the plan looks at again. Where noise is correlated the sums of closed epochs are
+    kept: a release is made of them, too.
     """
 
     def __init__(self, plan: Plan, simulation: Simulation | None = None) -> None:
@@ -34,6 +47,7 @@ class Privatizer:
         self._register = Register(plan, simulated=simulation is not None)
         self._drawn: Release | None = None
         self._past: PastSums | None = None
+        self._rounds: tuple[_Rounds, ...] = ()
         self.session = Session(plan.expire_after)
 
     def new_key(self) -> UserKey:
@@ -45,7 +59,7 @@ class Privatizer:
         self._register.identify(key)
 
     def open(self, epoch: Epoch) -> None:
-        """Begin an epoch with empty sums."""
+        """Begin an epoch with the sums of the earlier rounds that it looks at again, if any."""
         self._register.check_identified()
         size = epoch.encoding.size(self._plan.map)
         if self._past is not None:
@@ -55,6 +69,12 @@ class Privatizer:
         self._epoch = epoch
         self._sums = Sums(size)
         self._drawn = None
+        newest = _Rounds(self._plan.looks_from(epoch.first))
+        rounds = enumerate((newest, *self._rounds))
+        self._rounds = tuple(each for age, each in rounds if age < len(each.looks))
+        for age, each in enumerate(self._rounds):
+            if each.points:
+                self._look(np.array(each.points), np.array(each.rewards), each.looks[age])
 
     @property
     def drawn(self) -> bool:
@@ -90,8 +110,11 @@ class Privatizer:
         if not isinstance(event, Told):
             raise InvalidArgument("answer", "a reward: reports belong to the local model")
         point = self.session.close(event.number).point
-        centred = np.array([self._plan.centred(event.reward)])
-        self._sums.add(self._epoch.encoding.encode(self._plan.map, point[None, :], centred)[0])
+        centred, newest = self._plan.centred(event.reward), self._rounds[0]
+        self._look(point[None, :], np.array([centred]), newest.looks[0])
+        if len(newest.looks) > 1:
+            newest.points.append(point)
+            newest.rewards.append(centred)
 
     def abandon(self, event: Abandoned) -> None:
         """A user will not answer."""
@@ -106,3 +129,12 @@ class Privatizer:
                 self._plan, self._epoch, self._sums, asks=asks, bits=bits, past=self._past
             )
         return self._drawn
+
+    def _look(self, points: Floats, rewards: Floats, weight: float) -> None:
+        """Add rounds to the sums, each counting so much."""
+        features, encoding = self._plan.map, self._epoch.encoding
+        if isinstance(encoding, RewardEncoding):
+            rows = encoding.encode(features, points, rewards, weight)
+        else:
+            rows = encoding.encode(features, points, rewards)
+        self._sums.add(rows.sum(axis=0))

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.encodings import AnnouncedEncoding, GramEncoding
+from discreet.encodings import AnnouncedEncoding, GramEncoding, RewardEncoding
 from discreet.epoch import Epoch, of_sum
+from discreet.looks import Looks
 from discreet.plan import Plan
 from discreet.policy import unpacked
 from discreet.release import Release
@@ -63,12 +64,17 @@ def play_crowd(make_problem: MakeProblem, setting: Setting, *, seed: int, run: i
 def play_plan(world: World, plan: Plan, rounds: int) -> Run:
     """One study of a plan in a world, as many rounds as the plan's horizon."""
     study, regrets = Study(plan), [np.empty(0)]
+    seen: tuple[tuple[Looks, list[_Crowd]], ...] = ()
     while sum(map(len, regrets)) < rounds:
         epoch = study.next_epoch()
         sums = np.zeros(epoch.encoding.size(plan.map), dtype=np.int64)
-        for crowd in _crowds(world, plan, epoch):
-            sums += _encoded(plan, epoch, crowd)
-            regrets.append(crowd.regrets)
+        crowds = list(_crowds(world, plan, epoch))
+        regrets += [crowd.regrets for crowd in crowds]
+        ages = enumerate(((plan.looks_from(epoch.first), crowds), *seen))
+        seen = tuple(each for age, each in ages if age < len(each[0]))
+        for age, (looks, crowds) in enumerate(seen):
+            for crowd in crowds:
+                sums += _encoded(plan, epoch, crowd, looks[age])
         study = study.opened(epoch).released(_release(plan, epoch, sums, world.player))
     return Run(world.problem, np.concatenate(regrets), study, seconds=0.0)
 
@@ -116,13 +122,16 @@ def decision_sets(problem: Problem, count: int, rng: np.random.Generator) -> Flo
     return np.array(brought, dtype=np.float64)
 
 
-def _encoded(plan: Plan, epoch: Epoch, crowd: _Crowd) -> NDArray[np.int64]:
+def _encoded(plan: Plan, epoch: Epoch, crowd: _Crowd, weight: float) -> NDArray[np.int64]:
     centred = np.array([plan.centred(reward) for reward in crowd.rewards])
-    if isinstance(epoch.encoding, GramEncoding):
-        return epoch.encoding.total(plan.map, crowd.points, centred)
-    rows = epoch.encoding.encode(plan.map, crowd.points, centred)
-    if isinstance(epoch.encoding, AnnouncedEncoding):
-        rows = rows + epoch.encoding.announce(plan.map, crowd.points)
+    encoding = epoch.encoding
+    if isinstance(encoding, GramEncoding):
+        return encoding.total(plan.map, crowd.points, centred)
+    if isinstance(encoding, RewardEncoding):
+        return encoding.encode(plan.map, crowd.points, centred, weight).sum(axis=0)
+    rows = encoding.encode(plan.map, crowd.points, centred)
+    if isinstance(encoding, AnnouncedEncoding):
+        rows = rows + encoding.announce(plan.map, crowd.points)
     return rows.sum(axis=0)
 
 
