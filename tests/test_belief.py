@@ -7,6 +7,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from tests.looked import LookedAt
 
 from discreet import canonical, mechanism
 from discreet.bank import bank_of, pool
@@ -40,6 +41,7 @@ def _epochs(plan, answers, *, seed=0, count=6):
     """The beliefs after each of some epochs; `answers(points, rng)` are rewards."""
     rng = np.random.default_rng(seed)
     beliefs, previous, asked = [Belief.before(plan)], GENESIS, 0
+    looked_at = LookedAt(plan)
     for number in range(count):
         epoch = open_epoch(plan, beliefs[-1], number=number, first=asked, previous=previous)
         if plan.decisions == "box":
@@ -47,7 +49,7 @@ def _epochs(plan, answers, *, seed=0, count=6):
         else:
             points = rng.random((epoch.length, 1))
         rewards = np.clip(answers(points, rng), -1.0, 1.0)
-        rows = epoch.encoding.encode(plan.map, points, rewards).sum(axis=0)
+        rows = looked_at.sums(epoch, points, rewards)
         if plan.mu is None:
             release = Release(epoch.digest, previous, epoch.length, rows, private=False)
         else:

@@ -18,6 +18,7 @@ from discreet.plan import Exploration, Plan, Schedule
 from discreet.policy import unpacked
 from discreet.prior import Prior
 from discreet.release import GENESIS, Release
+from discreet.window import Window
 
 BOX = Box({"x": (0, 1), "n": Integer(0, 5)}, feasible="x * n <= 4")
 
@@ -35,11 +36,8 @@ def _open(plan, belief=None, *, number=0, first=0, previous=GENESIS):
 def _known(plan, precision=5.0, seed=0):
     m = plan.map.dimension
     normals = np.random.default_rng(seed).standard_normal(m)
-    return dataclasses.replace(
-        Belief.before(plan),
-        precision=precision * np.eye(m),
-        information=precision * normals / 8,
-    )
+    told = Window.empty(np.zeros(m)).plus(precision * np.eye(m), precision * normals / 8)
+    return dataclasses.replace(Belief.before(plan), window=told)
 
 
 def _release(plan, epoch, *, previous=GENESIS):
@@ -323,7 +321,8 @@ def test_a_mean_that_was_rounded_otherwise_elsewhere_can_still_be_learnt_from():
     belief = _known(plan)
     epoch = _open(plan, belief, number=1, first=500)
     assert len(epoch.encoding.directions) < plan.map.dimension
-    elsewhere = dataclasses.replace(belief, information=belief.information * (1 + 1e-15))
+    window = dataclasses.replace(belief.window, information=belief.information * (1 + 1e-15))
+    elsewhere = dataclasses.replace(belief, window=window)
     assert (elsewhere.posterior.coefficients != belief.posterior.coefficients).any()
     release, *_ = _release(plan, epoch)
     here, there = (learn(plan, b, epoch, release).posterior for b in (belief, elsewhere))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
+from tests.looked import LookedAt
 
 from discreet import mechanism
 from discreet.belief import Belief
@@ -204,6 +205,7 @@ def _standardized(plan, theta, seed, epochs):
     """((posterior mean - f) / posterior std)^2, on average over the domain, after each epoch."""
     rng = np.random.default_rng(seed)
     belief, previous, asked, found = Belief.before(plan), GENESIS, 0, []
+    looked_at = LookedAt(plan)
     for number in range(epochs):
         epoch = open_epoch(plan, belief, number=number, first=asked, previous=previous)
         if plan.decisions == "box":
@@ -213,7 +215,7 @@ def _standardized(plan, theta, seed, epochs):
         noise = np.sqrt(plan.noise_variance) * rng.standard_normal(len(points))
         rewards = np.clip(plan.map(points) @ theta + noise, -1.0, 1.0)
         sums = Sums(epoch.encoding.size(plan.map))
-        sums.add(epoch.encoding.encode(plan.map, points, rewards).sum(axis=0))
+        sums.add(looked_at.sums(epoch, points, rewards))
         bits = Seeded(Simulation(seed), number)
         release = mechanism.release(plan, epoch, sums, asks=epoch.length, bits=bits)
         belief = learn(plan, belief, epoch, release)

@@ -169,11 +169,31 @@ def test_a_file_may_correlate_noise(tmp_path):
     assert read_plan(written(tmp_path, CORRELATED)).digest == correlated_as_written().digest
 
 
+LOOKED = """
+looks = [0.8, 0.6]
+domain.coordinates.dose = [0, 10]
+privacy = { type = "JointDP", epsilon = 1.0, delta = 0.001 }
+"""
+
+
+def looked_as_written():
+    domain = Box({"dose": (0, 10)})
+    return Plan(domain=domain, privacy=JointDP(1.0, 0.001), looks=(0.8, 0.6))
+
+
+def test_a_file_may_look_again(tmp_path):
+    assert read_plan(written(tmp_path, LOOKED)).digest == looked_as_written().digest
+
+
 def test_every_field_of_a_plan_can_be_written():
     """A new field of `Plan` belongs into the texts above, or must be read in another way."""
     names = {field.name for field in fields(Plan)}
     assert set(HINTS) == names
-    texts = {WHOLE: as_written(), CORRELATED: correlated_as_written()}
+    texts = {
+        WHOLE: as_written(),
+        CORRELATED: correlated_as_written(),
+        LOOKED: looked_as_written(),
+    }
     said = {name: plan for text, plan in texts.items() for name in tomllib.loads(text)}
     assert names - said.keys() == {"prior"}  # see "an earlier study" below
     for field in fields(Plan):  # and nothing in the texts is what it would be anyway

@@ -79,8 +79,7 @@ class Belief:
     @cached_property
     def posterior(self) -> Posterior:
         """The Gaussian over coefficients."""
-        told = self.window.theta
-        return Posterior(self.plan.map, self.prior + told.precision, told.information)
+        return Posterior(self.plan.map, self.prior + self.precision, self.information)
 
     @property
     def exploration(self) -> Exploration:
@@ -90,6 +89,16 @@ class Belief:
     def margin(self, std: float) -> float:
         """Half of a 95% credible interval."""
         return 1.96 * std
+
+    @property
+    def precision(self) -> Floats:
+        """What all releases told of the coefficients, without the prior."""
+        return self.window.theta.precision
+
+    @property
+    def information(self) -> Floats:
+        """The right-hand side that goes with it."""
+        return self.window.theta.information
 
     @property
     def signal(self) -> float:
@@ -129,8 +138,7 @@ class Belief:
         learnt = replace(self, scales=scales)
         learnt = replace(learnt, window=learnt._told(before, encoding, found, unknown))
         if filled and self.plan.signal_std is None and self.plan.prior is None:
-            told = learnt.window.theta
-            told = Posterior(self.plan.map, self.prior + told.precision, told.information)
+            told = Posterior(self.plan.map, self.prior + learnt.precision, learnt.information)
             least = _spread_noise(encoding) / found.rounds
             learnt = replace(learnt, scales=learnt._with_shape(before, told, total, asks, least))
         return learnt._with_choice()
@@ -186,8 +194,7 @@ class Belief:
         )
 
     def _with_choice(self) -> "Belief":
-        told = self.window.theta
-        best = self._bank.best(self.choice, self.scales.shape, told.precision, told.information)
+        best = self._bank.best(self.choice, self.scales.shape, self.precision, self.information)
         return replace(self, choice=best)
 
 

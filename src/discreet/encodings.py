@@ -266,17 +266,17 @@ class RewardEncoding:
     its residual and directions are then those of each epoch.
 
     **Bound.** With noise sigma_u on cross and w sigma_u on the spread, and A = weight |h| / w,
-    E = weight' |h'| / w for the two versions of a round, the squared whitened change of a release is
-    at most w^2 / sigma_u^2 times
+    E = weight' |h'| / w for the two versions of a round, the squared whitened change of a release
+    is at most w^2 / sigma_u^2 times
 
         f(A, E) = (A + E)^2 + (A^2 - E^2)^2,
 
     which grows with A and with E: df/dA = 2 (A + E) (1 + (A - E)^2 + A^2 - E^2) >= 0, as E <= 1.
-    So the worst is |h| = |h'| = w, always. In one whole look that is f(1, 1) = 4; against silence it
-    is f(1, 0) = 2, so answers in different epochs cost 4 in all, too. With several looks it is the
-    sum of f over the releases, which `looks.check_looks` keeps at 4. So sigma_u = 2 w / mu costs mu.
-    Truncation toward zero only shortens cross; it moves the difference of spreads by less than two
-    integers in each of at most `MOST_LOOKS` releases, which the noise is enlarged for.
+    So the worst is |h| = |h'| = w, always. In one whole look that is f(1, 1) = 4; against silence
+    it is f(1, 0) = 2, so answers in different epochs cost 4 in all, too. With several looks it is
+    the sum of f over the releases, which `looks.check_looks` keeps at 4. So sigma_u = 2 w / mu
+    costs mu. Truncation toward zero only shortens cross; it moves the difference of spreads by less
+    than two integers in each of at most `MOST_LOOKS` releases, which the noise is enlarged for.
     """
 
     residual: Residual

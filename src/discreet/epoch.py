@@ -88,7 +88,7 @@ def open_epoch(
     if isinstance(belief, PrefixBelief):
         encoding = belief.encoding
     else:
-        encoding = _encoding(plan, belief, length, policy.menu)
+        encoding = _encoding(plan, belief, first, length, policy.menu)
     return Epoch(
         number=number,
         first=first,
@@ -161,7 +161,8 @@ def foreseen(plan: Plan, belief: Belief, asks: int) -> float:
     A Gaussian posterior's variance does not depend on what is answered: this takes no data.
     """
     points, posterior = pool(plan), belief.posterior
-    encoding = _encoding(plan, belief, asks, points if plan.decisions == "box" else points[:0])
+    menu = points if plan.decisions == "box" else points[:0]
+    encoding = _encoding(plan, belief, belief.scales.asked, asks, menu)
     encoding = of_sum(plan, encoding, asks)
     unknown = float(posterior.variance(points).mean())
     line = belief.line(encoding.residual, unknown)
@@ -169,9 +170,9 @@ def foreseen(plan: Plan, belief: Belief, asks: int) -> float:
     return 1.0 - after.shape_variance(points) / max(posterior.shape_variance(points), 1e-12)
 
 
-def _encoding(plan: Plan, belief: Belief, length: int, menu: Floats) -> Encoding:
+def _encoding(plan: Plan, belief: Belief, first: int, length: int, menu: Floats) -> Encoding:
     """Residuals from the current prediction; noise where it leaves the least expected error."""
-    rounds = belief.window.asks + length + plan.expire_after
+    rounds = plan.most_rounds(first, length)
     kind, posterior = plan.encode_with, belief.posterior
     if plan.mu is None:
         nothing = Residual(np.zeros(plan.map.dimension), 1.0)
@@ -189,8 +190,7 @@ def _encoding(plan: Plan, belief: Belief, length: int, menu: Floats) -> Encoding
         return kind.fit(plan.map, residual, plan.mu, 1.0, rounds)
     if plan.encoding == "reward":
         encoding = RewardEncoding.fit(plan.map, residual, plan.mu, 1.0, rounds)
-        looks = plan.looks_from(belief.scales.asked)
-        block = Block.of(menu[np.arange(length) % len(menu)], looks)
+        block = Block.of(menu[np.arange(length) % len(menu)], plan.looks_from(first))
         window = belief.window.entered(block, belief.scales.noise)
         lines = belief.lines(residual, window.blocks)
         prospect = Prospect.of(posterior, window, belief.prior, lines, belief.scales.noise)

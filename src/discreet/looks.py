@@ -7,11 +7,23 @@ worth more than looking once: with epochs that grow by 1.3, about twice the info
 """
 
 import math
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from discreet.errors import InvalidArgument
 
 Looks: TypeAlias = tuple[float, ...]
+
+
+class Looked(Protocol):
+    """The rounds of an epoch."""
+
+    @property
+    def looks(self) -> Looks:
+        """How much they count at each age."""
+        ...
+
+
+T = TypeVar("T", bound=Looked)
 
 #: A round is in no more releases.
 MOST_LOOKS = 16
@@ -48,3 +60,8 @@ def reach(looks: Looks) -> float:
         return math.fsum((a + e) ** 2 + (a**2 - e**2) ** 2 for a, e in pairs)
 
     return math.sqrt(max(moved(apart) for apart in range(len(looks) + 1)))
+
+
+def in_sight(newest: T, earlier: tuple[T, ...]) -> tuple[T, ...]:
+    """The newest epoch's rounds and those of earlier epochs that its release looks at, by age."""
+    return tuple(each for age, each in enumerate((newest, *earlier)) if age < len(each.looks))

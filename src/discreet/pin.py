@@ -41,8 +41,8 @@ def _check_encoding(plan: Plan, epoch: Epoch) -> None:
     encoding, mu, m = epoch.encoding, plan.mu, plan.map.dimension
     if mu is None or not isinstance(encoding, plan.encode_with) or not encoding.is_noisy:
         raise Refused("this epoch's answers are not randomised as the plan promises")
-    late = 0 if plan.is_local else plan.expire_after  # answers of earlier epochs may come in, too
-    if not 1 <= encoding.bits <= 62 or encoding.largest > 1 << spare_bits(epoch.length + late):
+    rounds = plan.most_rounds(epoch.first, epoch.length)
+    if not 1 <= encoding.bits <= 62 or encoding.largest > 1 << spare_bits(rounds):
         raise Refused("this epoch's integers are too wide: they could wrap around")
     prediction = encoding.residual.prediction
     if prediction.shape != (m,) or not (np.abs(prediction) <= LARGEST_PREDICTION).all():

@@ -161,7 +161,15 @@ class Plan:
 
         The first epoch, which finds level and spread, is looked at once.
         """
-        return ONE_LOOK if first == 0 else _resolved(self.looks)
+        return ONE_LOOK if first == 0 else self.looks or ONE_LOOK
+
+    def most_rounds(self, first: int, length: int) -> int:
+        """How many rounds a release may sum, of an epoch of so many asks after `first`.
+
+        Late answers of earlier epochs come in, and rounds that are looked at again.
+        """
+        earlier = first if self.looks is not None else 0
+        return length + (0 if self.is_local else self.expire_after) + earlier
 
     @property
     def encode_with(self) -> type[Encoding]:
@@ -180,6 +188,7 @@ class Plan:
             return None
         size = self.encode_with.most_integers(self.map)
         touched = (1.0 if self.is_local else 2.0) * privacy.rounds_per_user
+        touched *= len(self._checked_looks() or ONE_LOOK)
         if self.stream is not None:
             touched = min(touched * self.stream.touched, self.stream.releases)
         growth = math.exp(min(privacy.epsilon, 700.0))  # beyond, no float holds it
@@ -427,15 +436,15 @@ class Plan:
             )
         return name
 
-    def _checked_looks(self) -> Looks:
-        again = self.encoding == "reward" and isinstance(self.privacy, JointDP)
+    def _checked_looks(self) -> Looks | None:
+        again = self._checked_encoding() == "reward" and isinstance(self.privacy, JointDP)
         if self.looks is None:
-            return FOUR_LOOKS if again else ONE_LOOK
+            return FOUR_LOOKS if again else None
         looks = tuple(checks.number("looks", weight) for weight in self.looks)
         check_looks(looks)
         if len(looks) > 1 and not again:
             raise InvalidArgument(
-                "looks", "one: only JointDP over the whole box looks at a round again"
+                "looks", "one: only JointDP over the whole box looks at a round again", looks
             )
         return looks
 

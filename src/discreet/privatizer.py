@@ -1,5 +1,6 @@
 """The trusted side: it sees actions and answers, and lets out nothing but releases."""
 
+from array import array
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +12,7 @@ from discreet.decisions import decide
 from discreet.encodings import AnnouncedEncoding, RewardEncoding
 from discreet.epoch import Epoch
 from discreet.errors import InvalidArgument
-from discreet.looks import Looks
+from discreet.looks import Looks, in_sight
 from discreet.messages import Report
 from discreet.plan import Plan
 from discreet.randomness import secret_key, source
@@ -23,13 +24,17 @@ from discreet.sums import PastSums, Sums
 Floats = NDArray[np.float64]
 
 
+def _numbers() -> "array[float]":
+    return array("d")
+
+
 @dataclass
 class _Rounds:
     """Answered rounds of an epoch, and how much they count in each release that looks at them."""
 
     looks: Looks
-    points: list[Floats] = field(default_factory=list[Floats])
-    rewards: list[float] = field(default_factory=list[float])
+    points: "array[float]" = field(default_factory=_numbers)
+    rewards: "array[float]" = field(default_factory=_numbers)
 
 
 class Privatizer:
@@ -69,12 +74,11 @@ class Privatizer:
         self._epoch = epoch
         self._sums = Sums(size)
         self._drawn = None
-        newest = _Rounds(self._plan.looks_from(epoch.first))
-        rounds = enumerate((newest, *self._rounds))
-        self._rounds = tuple(each for age, each in rounds if age < len(each.looks))
+        self._rounds = in_sight(_Rounds(self._plan.looks_from(epoch.first)), self._rounds)
         for age, each in enumerate(self._rounds):
-            if each.points:
-                self._look(np.array(each.points), np.array(each.rewards), each.looks[age])
+            if each.rewards:
+                points = np.array(each.points).reshape(len(each.rewards), -1)
+                self._look(points, np.array(each.rewards), each.looks[age])
 
     @property
     def drawn(self) -> bool:
@@ -113,7 +117,7 @@ class Privatizer:
         centred, newest = self._plan.centred(event.reward), self._rounds[0]
         self._look(point[None, :], np.array([centred]), newest.looks[0])
         if len(newest.looks) > 1:
-            newest.points.append(point)
+            newest.points.extend(point)
             newest.rewards.append(centred)
 
     def abandon(self, event: Abandoned) -> None:

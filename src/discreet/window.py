@@ -83,7 +83,7 @@ class Window:
         return len(self.information) - sum(len(block.counts) for block in self.blocks)
 
     def entered(self, block: Block, noise: float) -> "Window":
-        """With one more block, whose rewards have this variance, and those to be looked at again."""
+        """With one more block, whose rewards have this variance; those never seen again go."""
         kept = self
         while kept.blocks and len(kept.blocks) >= len(kept.blocks[-1].looks):
             kept = kept._without_oldest()
@@ -115,11 +115,6 @@ class Window:
     def theta(self) -> "Window":
         """What is known of theta alone."""
         return self._marginal(self.features)
-
-    @property
-    def asks(self) -> int:
-        """The asks of all blocks."""
-        return round(sum(block.asks for block in self.blocks))
 
     def plus(self, precision: Floats, information: Floats) -> "Window":
         """With more known of theta."""

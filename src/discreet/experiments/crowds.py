@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.encodings import AnnouncedEncoding, GramEncoding, RewardEncoding
 from discreet.epoch import Epoch, of_sum
-from discreet.looks import Looks
+from discreet.looks import Looks, in_sight
 from discreet.plan import Plan
 from discreet.policy import unpacked
 from discreet.release import Release
@@ -47,6 +47,14 @@ class _Crowd:
     regrets: Floats
 
 
+@dataclass(frozen=True, eq=False)
+class _Rounds:
+    """The crowds of an epoch, and how much they count in each release that looks at them."""
+
+    looks: Looks
+    crowds: tuple[_Crowd, ...]
+
+
 def play_crowd(make_problem: MakeProblem, setting: Setting, *, seed: int, run: int = 0) -> Run:
     """One study of a problem with a box or candidates; (seed, run) fixes it.
 
@@ -64,17 +72,16 @@ def play_crowd(make_problem: MakeProblem, setting: Setting, *, seed: int, run: i
 def play_plan(world: World, plan: Plan, rounds: int) -> Run:
     """One study of a plan in a world, as many rounds as the plan's horizon."""
     study, regrets = Study(plan), [np.empty(0)]
-    seen: tuple[tuple[Looks, list[_Crowd]], ...] = ()
+    seen: tuple[_Rounds, ...] = ()
     while sum(map(len, regrets)) < rounds:
         epoch = study.next_epoch()
+        newest = _Rounds(plan.looks_from(epoch.first), tuple(_crowds(world, plan, epoch)))
+        seen = in_sight(newest, seen)
         sums = np.zeros(epoch.encoding.size(plan.map), dtype=np.int64)
-        crowds = list(_crowds(world, plan, epoch))
-        regrets += [crowd.regrets for crowd in crowds]
-        ages = enumerate(((plan.looks_from(epoch.first), crowds), *seen))
-        seen = tuple(each for age, each in ages if age < len(each[0]))
-        for age, (looks, crowds) in enumerate(seen):
-            for crowd in crowds:
-                sums += _encoded(plan, epoch, crowd, looks[age])
+        for age, each in enumerate(seen):
+            for crowd in each.crowds:
+                sums += _encoded(plan, epoch, crowd, each.looks[age])
+        regrets += [crowd.regrets for crowd in newest.crowds]
         study = study.opened(epoch).released(_release(plan, epoch, sums, world.player))
     return Run(world.problem, np.concatenate(regrets), study, seconds=0.0)
 
