@@ -3,7 +3,12 @@
 At age i (epochs since its own) a round counts looks[i] times, and the squares add up to 1: Gaussian
 noise composes in squares, so all looks together cost what one whole look would. A release then
 carries one noise for several epochs' rounds. Where noise is what hides the signal, that is
-worth more than looking once: with epochs that grow by 1.3, about twice the information.
+worth more than looking once: with epochs that grow by 1.2, more than twice the information. And
+what an early epoch clipped widely, a later one, which predicts better, clips narrowly.
+
+The next encoding depends on releases in which the round was already: adaptive, but whatever was
+released the squared whitened changes sum to at most mu^2, so all releases together are mu-Gaussian
+private (`streams` has the three lines; docs/guarantee.md).
 """
 
 import math

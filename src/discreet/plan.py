@@ -263,9 +263,15 @@ class Plan:
     @property
     def guarantee(self) -> str:
         """The sentence for the review board."""
-        if self.stream is None:
-            return self.privacy.guarantee
-        return f"{self.privacy.guarantee} {self.stream.guarantee}"
+        parts = [self.privacy.guarantee]
+        if self.stream is not None:
+            parts.append(self.stream.guarantee)
+        if self.looks is not None and len(self.looks) > 1:
+            parts.append(
+                f"A round is part of up to {len(self.looks)} releases, priced together: the squares "
+                "of what it can move in each add up to no more than one whole release would allow."
+            )
+        return " ".join(parts)
 
     @property
     def centre(self) -> float:
