@@ -9,9 +9,9 @@ from discreet import epoch
 from discreet.budget import GaussianPrivacy, JointDP
 from discreet.errors import InvalidArgument
 from discreet.experiments.crowds import play_crowd
-from discreet.experiments.looks import NOISELESS, NOISY, simulate_looks
 from discreet.experiments.prefix import release_times, simulate_prefix
 from discreet.experiments.problems import find_problem
+from discreet.experiments.seldom import NOISELESS, NOISY, simulate_seldom
 from discreet.experiments.trials import (
     STEPS,
     ablation_trials,
@@ -63,7 +63,7 @@ def test_looking_at_every_release_is_the_algorithm_itself():
         noise = calibrated(strategy, releases=40, mu=mu)
         common = {"strategy": strategy, "rounds": 40, "seed": 4, "run": 2}
         plain = simulate_prefix(find_problem("camelback"), privacy_mu=mu, **common)
-        looked = simulate_looks(find_problem("camelback"), noise=noise, growth=1.001, **common)
+        looked = simulate_seldom(find_problem("camelback"), noise=noise, growth=1.001, **common)
         assert looked.regrets == pytest.approx(plain.regrets, abs=1e-9)
 
 
@@ -84,7 +84,7 @@ def test_a_tree_that_is_looked_at_now_and_then_has_the_noise_of_one_that_always_
 def test_between_two_looks_the_same_point_is_played():
     quiet, loud = Noise(0.0, 0.0), Noise(3.0, 3.0)
     for noise, growth in ((quiet, NOISELESS), (loud, NOISY)):
-        regrets = simulate_looks(
+        regrets = simulate_seldom(
             find_problem("camelback"), strategy=Tree(), noise=noise, rounds=200, seed=1
         ).regrets
         changes = np.flatnonzero(np.diff(regrets)) + 1
@@ -93,7 +93,7 @@ def test_between_two_looks_the_same_point_is_played():
 
 def test_looks_are_for_whole_boxes():
     with pytest.raises(InvalidArgument, match="whole box"):
-        simulate_looks(
+        simulate_seldom(
             find_problem("synthetic"), strategy=Tree(), noise=Noise(1.0, 1.0), rounds=5, seed=0
         )
 

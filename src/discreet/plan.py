@@ -156,6 +156,11 @@ class Plan:
         """The resolved exploration."""
         return _resolved(self.exploration)
 
+    @property
+    def looks_again(self) -> bool:
+        """Whether a round is part of more than one release."""
+        return self.looks is not None and len(self.looks) > 1
+
     def looks_from(self, first: int) -> Looks:
         """How the rounds of the epoch after `first` asks count in its release and in the next ones.
 
@@ -168,7 +173,7 @@ class Plan:
 
         Late answers of earlier epochs come in, and rounds that are looked at again.
         """
-        earlier = first if self.looks is not None else 0
+        earlier = first if self.looks_again else 0
         return length + (0 if self.is_local else self.expire_after) + earlier
 
     @property
@@ -266,10 +271,10 @@ class Plan:
         parts = [self.privacy.guarantee]
         if self.stream is not None:
             parts.append(self.stream.guarantee)
-        if self.looks is not None and len(self.looks) > 1:
+        if self.looks_again:
             parts.append(
-                f"A round is part of up to {len(self.looks)} releases, priced together: the squares "
-                "of what it can move in each add up to no more than one whole release would allow."
+                f"A round is part of up to {len(_resolved(self.looks))} releases, priced together: the "
+                "squares of what it can move in each add up to what one whole release may allow."
             )
         return " ".join(parts)
 
@@ -477,8 +482,10 @@ class Plan:
             return prefix_schedule(endless=self.horizon is None)
         if self.mu is None:
             return exact_schedule(self.domain, box=self.decisions == "box")
-        choose = local_schedule if self.is_local else joint_schedule
-        return choose(self.mu, self.domain, self.map, box=self.decisions == "box")
+        box = self.decisions == "box"
+        if self.is_local:
+            return local_schedule(self.mu, self.domain, self.map, box=box)
+        return joint_schedule(self.mu, self.domain, self.map, box=box, again=self.looks_again)
 
     def _default_exploration(self) -> Exploration:
         """Over the whole box only draws explore; sets that people bring already differ.

@@ -108,18 +108,20 @@ def prefix_schedule(*, endless: bool) -> Schedule:
     return Schedule(1, growth=1.01 if endless else 1.0)
 
 
-def joint_schedule(mu: float, domain: Box, features: FeatureMap, *, box: bool) -> Schedule:
+def joint_schedule(
+    mu: float, domain: Box, features: FeatureMap, *, box: bool, again: bool
+) -> Schedule:
     """Enough asks to see the function at all, then epochs that grow.
 
     The gram of n spread rounds has n / d_eff in a typical direction, d_eff = 1 / mean k^2, against
     noise of about 1 / mu; what an epoch tells grows with the square of its length over its noise.
     Over the whole box a first epoch of 25 / mu finds level and spread; the second, which fills the
-    domain, has as many and 2 d_eff / mu more.
+    domain, has as many and 2 d_eff / mu more. Where rounds are looked at `again` epochs are shorter.
     """
     effective = _effective_dimension(domain, features, box=box)
     if box:
         first, second = math.ceil(25 / min(mu, 1.0)), math.ceil((25 + 2 * effective) / mu)
-        return Schedule(first, growth=1.2, second=second)
+        return Schedule(first, growth=1.2 if again else 1.3, second=second)
     typical = math.ceil(5.5 * effective / mu)
     return Schedule(max(10 * domain.dimension, typical), growth=1.1 + 0.3 / max(1.0, mu))
 

@@ -180,8 +180,9 @@ def _ablation_setting(rows: Sequence[Played]) -> str:
         "with sequential updates (gram encoding, rewards clipped at their range); Fourier "
         "encoding; residuals clipped at one predictive standard deviation (rewards that are coin "
         "flips are never clipped closer); the gram from the public policy instead of a noisy "
-        "release, and noise only on directions worth it (both where the whole box is allowed: "
-        "not on the synthetic problem)."
+        "release, noise only on directions worth it, and a round's budget over four releases, "
+        "with shorter epochs (all three where the whole box is allowed: not on the synthetic "
+        "problem)."
     )
 
 

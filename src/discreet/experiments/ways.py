@@ -8,8 +8,8 @@ name says otherwise. `..., as proven` plays by the width of the theorem instead 
 constant.
 
 The paper's algorithm releases every round. Where users bring candidates it also looks at every
-release; over a whole box it looks when some share was added (`looks`), and takes one kernel and one
-constant for each problem, the best for it of a few that were tried (`TUNED`).
+release; over a whole box it looks when some share was added (`seldom`), and takes one kernel and
+one constant for each problem, the best for it of a few that were tried (`TUNED`).
 """
 
 import math
@@ -23,14 +23,16 @@ from numpy.typing import NDArray
 
 from discreet import epoch
 from discreet.budget import GaussianPrivacy, JointDP, LocalDP
+from discreet.directions import Prospect
 from discreet.encodings import EncodingChoice
 from discreet.errors import InvalidArgument
 from discreet.experiments.as_printed import Form, Printed, simulate_printed
 from discreet.experiments.crowds import play_crowd
-from discreet.experiments.looks import simulate_looks
 from discreet.experiments.prefix import simulate_prefix
 from discreet.experiments.problems import MICHALEWICZ, STYBLINSKI_TANG, find_problem
+from discreet.experiments.seldom import simulate_seldom
 from discreet.kernels import Additive, Kernel, SquaredExponential
+from discreet.looks import ONE_LOOK
 from discreet.noise import BLT, SquareRoot, Strategy, Tree
 from discreet.plan import Confidence
 from discreet.posterior import Posterior
@@ -116,6 +118,7 @@ def ours(
     local: bool = False,
     fixed_width: bool = False,
     all_directions: bool = False,
+    one_look: bool = False,
 ) -> Callable[[Trial], Floats]:
     """The default, or with something changed or taken away."""
 
@@ -126,7 +129,7 @@ def ours(
         ):
             found = play_crowd(
                 find_problem(trial.problem),
-                _setting(trial, encoding, local=local),
+                _setting(trial, encoding, local=local, one_look=one_look),
                 seed=trial.seed,
                 run=trial.run,
             )
@@ -135,18 +138,18 @@ def ours(
     return regrets
 
 
-def _setting(trial: Trial, encoding: EncodingChoice, *, local: bool) -> Setting:
+def _setting(trial: Trial, encoding: EncodingChoice, *, local: bool, one_look: bool) -> Setting:
+    changes = {"looks": ONE_LOOK} if one_look else {}
     if math.isinf(trial.epsilon):
         return Setting("none", trial.rounds, encoding)
     if local:
         privacy = LocalDP(trial.epsilon, trial.delta)
         return Setting("local", trial.rounds, encoding, privacy=privacy)
-    return Setting("joint", trial.rounds, encoding, privacy=JointDP(trial.epsilon, trial.delta))
+    privacy = JointDP(trial.epsilon, trial.delta)
+    return Setting("joint", trial.rounds, encoding, privacy=privacy, changes=changes)
 
 
-def _every_direction(
-    posterior: Posterior, menu: Floats, counts: Floats, *, variance: float, noise: float
-) -> Floats:
+def _every_direction(posterior: Posterior, prospect: Prospect, *, noise: float) -> Floats:
     """In place of the best directions: all features as they are."""
     return np.eye(posterior.features.dimension)
 
@@ -210,7 +213,7 @@ def printed(form: Form, confidence: Confidence = "practical") -> Callable[[Trial
 
 
 def _looked_at(trial: Trial, strategy: Strategy, noise: Noise) -> Floats:
-    return simulate_looks(
+    return simulate_seldom(
         tuned_problem(trial.problem),
         strategy=strategy,
         noise=noise,
@@ -253,7 +256,8 @@ WAYS: dict[str, Callable[[Trial], Floats]] = {
     "fourier, fixed width": ours("fourier", fixed_width=True),
     "fourier": ours("fourier"),
     "fixed width": ours(fixed_width=True),
-    "all directions": ours(all_directions=True),
+    "all directions": ours(all_directions=True, one_look=True),
+    "one look": ours(one_look=True),
     "ours": ours(),
     "ours, local": ours(local=True),
 }

@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 NOISY, NOISELESS = 1.05, 1.01
 
 
-def simulate_looks(
+def simulate_seldom(
     make_problem: MakeProblem,
     *,
     strategy: Strategy,
@@ -53,7 +53,7 @@ def simulate_looks(
     """Play Algorithm 1 in the world of (seed, run); `noise` is the std of a normal of `strategy`.
 
     >>> from discreet.experiments.problems import find_problem
-    >>> simulate_looks(
+    >>> simulate_seldom(
     ...     find_problem("camelback"), strategy=Tree(), noise=Noise(5.0, 5.0), rounds=40, seed=1
     ... ).regrets.shape
     (40,)
