@@ -273,8 +273,8 @@ class Plan:
             parts.append(self.stream.guarantee)
         if self.looks_again:
             parts.append(
-                f"A round is part of up to {len(_resolved(self.looks))} releases, priced together: the "
-                "squares of what it can move in each add up to what one whole release may allow."
+                f"A round is part of up to {len(_resolved(self.looks))} releases, priced together: "
+                "what it can move in each, squared and summed, is what one whole release may move."
             )
         return " ".join(parts)
 

@@ -116,7 +116,7 @@ def joint_schedule(
     The gram of n spread rounds has n / d_eff in a typical direction, d_eff = 1 / mean k^2, against
     noise of about 1 / mu; what an epoch tells grows with the square of its length over its noise.
     Over the whole box a first epoch of 25 / mu finds level and spread; the second, which fills the
-    domain, has as many and 2 d_eff / mu more. Where rounds are looked at `again` epochs are shorter.
+    domain, has as many and 2 d_eff / mu more. Where rounds are looked at `again`, epochs grow less.
     """
     effective = _effective_dimension(domain, features, box=box)
     if box:
