@@ -1,6 +1,7 @@
 """The trusted side: it sees actions and answers, and lets out nothing but releases."""
 
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +24,9 @@ from discreet.sums import PastSums, Sums
 
 Floats = NDArray[np.float64]
 
+#: So many rounds are encoded together.
+AT_ONCE = 4096
+
 
 def _numbers() -> "array[float]":
     return array("d")
@@ -35,6 +39,19 @@ class _Rounds:
     looks: Looks
     points: "array[float]" = field(default_factory=_numbers)
     rewards: "array[float]" = field(default_factory=_numbers)
+
+    def add(self, point: Floats, reward: float) -> None:
+        """Keep a round, if it will be looked at again."""
+        if len(self.looks) > 1:
+            self.points.extend(point)
+            self.rewards.append(reward)
+
+    def parts(self) -> Iterator[tuple[Floats, Floats]]:
+        """Points and rewards, some at a time."""
+        rewards = np.array(self.rewards)
+        points = np.array(self.points).reshape(len(rewards), -1) if len(rewards) else rewards
+        for start in range(0, len(rewards), AT_ONCE):
+            yield points[start : start + AT_ONCE], rewards[start : start + AT_ONCE]
 
 
 class Privatizer:
@@ -76,9 +93,8 @@ class Privatizer:
         self._drawn = None
         self._rounds = in_sight(_Rounds(self._plan.looks_from(epoch.first)), self._rounds)
         for age, each in enumerate(self._rounds):
-            if each.rewards:
-                points = np.array(each.points).reshape(len(each.rewards), -1)
-                self._look(points, np.array(each.rewards), each.looks[age])
+            for points, rewards in each.parts():
+                self._look(points, rewards, each.looks[age])
 
     @property
     def drawn(self) -> bool:
@@ -116,9 +132,7 @@ class Privatizer:
         point = self.session.close(event.number).point
         centred, newest = self._plan.centred(event.reward), self._rounds[0]
         self._look(point[None, :], np.array([centred]), newest.looks[0])
-        if len(newest.looks) > 1:
-            newest.points.extend(point)
-            newest.rewards.append(centred)
+        newest.add(point, centred)
 
     def abandon(self, event: Abandoned) -> None:
         """A user will not answer."""
