@@ -9,8 +9,9 @@ fixed beforehand guesses the world. Its error rates, by Clopper-Pearson, give a 
 
 A mechanism fails when the bound exceeds its claim, and also when it stays below 0.85 of it: an
 audit that sees nothing proves nothing. Each control breaks the mechanism on purpose and must be
-caught. All bounds hold together with probability 1 - 1e-6. Streams of correlated noise have
-games of their own (`correlated_audit`), with all releases of a stream for one observation.
+caught. All bounds hold together with probability 1 - 1e-6. Streams of correlated noise
+(`correlated_audit`) and rounds that are looked at again (`looks_audit`) have games of their own,
+with all releases of a study for one observation.
 """
 
 import itertools
@@ -37,6 +38,7 @@ from discreet.encodings import (
 )
 from discreet.epoch import Epoch
 from discreet.kernels import SquaredExponential
+from discreet.looks_audit import looks_trials
 from discreet.plan import Decisions, Plan, Schedule
 from discreet.randomness import Source, source
 from discreet.release import Release
@@ -223,6 +225,7 @@ def _trials() -> Iterator[tuple[Contest, str | None, Play]]:
     yield game, "an ask that looks at open trials", honestly
     yield from stream_trials(CLAIMS)
     yield from node_trials(CLAIMS)
+    yield from looks_trials(CLAIMS)
 
 
 def _local_trials() -> Iterator[tuple[Game, str | None, Play]]:
