@@ -33,6 +33,12 @@ CONTROLS = (
 TRIES = dict(zip(CONTROLS, (14, 14, 8, 8, 4, 1, 1, 3), strict=True))
 #: On streams of correlated noise: one for each of three strategies.
 STREAM_CONTROLS = ("norm of the strategy forgotten", "noise redrawn at each release")
+#: On rounds that are looked at again.
+LOOKS_CONTROLS = (
+    "every look a whole one",
+    "looks beyond the first not paid for",
+    "an answer moved to a later epoch and left",
+)
 
 
 def command(capfd, *arguments):
@@ -84,6 +90,7 @@ def test_the_audit_passes_every_mechanism_and_catches_every_control(capfd):
         for kind in ("tree, gram", "tree, fourier", "square root, gram", "blt, fourier")
         for claim in (1, 3)
     }
+    expected |= {f"privatizer with four looks, mu {claim}" for claim in (1, 3)}
     assert set(real) == expected
     for finding in real.values():
         assert 0.85 <= finding["lower_bound"] / finding["claim"] <= 1.0
@@ -94,6 +101,8 @@ def test_the_audit_passes_every_mechanism_and_catches_every_control(capfd):
         assert len(names) == TRIES[control]
     for control in STREAM_CONTROLS:
         assert sum(f["name"].endswith(f": {control}") for f in caught) == 3 + 4
+    for control in LOOKS_CONTROLS:
+        assert sum(f["name"].endswith(f": {control}") for f in caught) == 1
     assert all(f["lower_bound"] > f["claim"] for f in caught)
 
 

@@ -270,7 +270,7 @@ def accepted_looks(draw, most=5):
     return looks
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(accepted_looks(), rounds, rounds, st.integers(0, 10**6), st.sampled_from([0.05, 1.0, 4.0]))
 def test_the_privatizer_spends_no_more_than_mu_on_any_round(looks, here, there, seed, mu):
     plan = _plan(mu, looks=looks)
@@ -278,7 +278,7 @@ def test_the_privatizer_spends_no_more_than_mu_on_any_round(looks, here, there, 
     assert _change(plan, epochs, [here], [there]) <= plan.mu * HAIR
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(*(rounds for _ in range(4)), st.integers(0, 10**6))
 def test_two_rounds_of_one_person_cost_no_more_than_two_shares(one, two, three, four, seed):
     plan = _plan(looks=FOUR_LOOKS, rounds=2)
@@ -394,7 +394,7 @@ def test_what_is_accepted_reaches_no_further_than_one_whole_look(looks):
     assert _f(1.0, 0.0) + sum(_f(weight, 0.0) for weight in looks) <= 4 + 1e-11
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(any_looks)
 def test_what_is_refused_reaches_further(looks):
     """Answers at both ends of the width, to one action, at the worst times: measured."""

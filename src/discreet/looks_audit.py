@@ -62,7 +62,8 @@ class Weighing(GlassPrivatizer):
     def open(self, epoch: Epoch) -> None:
         """The real one, but for the weights of the rounds to come."""
         super().open(epoch)
-        self._rounds[0].looks = self.looks
+        if epoch.number > 0:
+            self._rounds[0].looks = self.looks
 
 
 class WholeLooks(Weighing):
