@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from discreet.differences import difference_grid
 from discreet.errors import InvalidArgument
 from discreet.features import FeatureMap
-from discreet.looks import MOST_LOOKS
 from discreet.residuals import Noise, Residual, fixed_point, noise_bits, spare_bits
 
 Floats = NDArray[np.float64]
@@ -275,8 +274,9 @@ class RewardEncoding:
     So the worst is |h| = |h'| = w, always. In one whole look that is f(1, 1) = 4; against silence
     it is f(1, 0) = 2, so answers in different epochs cost 4 in all, too. With several looks it is
     the sum of f over the releases, which `looks.check_looks` keeps at 4. So sigma_u = 2 w / mu
-    costs mu. Truncation toward zero only shortens cross; it moves the difference of spreads by less
-    than two integers in each of at most `MOST_LOOKS` releases, which the noise is enlarged for.
+    costs mu. Truncation toward zero only shortens cross. The spreads, in units of w^2, it moves
+    apart by less than u, one integer: not at all where A^2, E^2 < u, and else f grows by less than
+    2 u |A^2 - E^2| + u^2 <= 3 u f, for which the noise is enlarged.
     """
 
     residual: Residual
@@ -474,9 +474,8 @@ def _bits_for(noise: Noise, residual: Residual) -> int:
 
 
 def _reward_bound(noise: Noise, residual: Residual, bits: int) -> float:
-    """2 w / sigma_u, and two integers of the spread in each look for truncation."""
-    truncated = 2.0 * math.sqrt(MOST_LOOKS) / math.ldexp(noise.spread(residual.width), bits)
-    return 2.0 * residual.width / noise.cross + truncated
+    """(2 w / sigma_u) (1 + 3 u / 2): u, an integer in units of w^2, is what truncation may add."""
+    return 2.0 * residual.width / noise.cross + 3.0 / math.ldexp(noise.spread(residual.width), bits)
 
 
 def _at_most_unit(phi: Integers, bits: int) -> Integers:

@@ -12,6 +12,7 @@ private (`streams` has the three lines; docs/guarantee.md).
 """
 
 import math
+from itertools import takewhile
 from typing import Protocol, TypeAlias, TypeVar
 
 from discreet.errors import InvalidArgument
@@ -53,7 +54,8 @@ def reach(looks: Looks) -> float:
     """How far a replaced round moves all releases that look at it, in widths: at most 2.
 
     The largest root of sum_k f(A_k, E_k), f(A, E) = (A + E)^2 + (A^2 - E^2)^2 (`RewardEncoding`),
-    A the looks, and E the same looks some epochs later: the replacement may answer then.
+    A the looks, and E the same looks some epochs later: the replacement may answer then. An epoch
+    that is looked at once and a later one share no release: 2 + sum (w^2 + w^4) <= 4.
 
     >>> reach((1.0,)), round(reach(FOUR_LOOKS), 12), round(reach((0.95, 0.31)), 3)
     (2.0, 2.0, 2.016)
@@ -68,5 +70,9 @@ def reach(looks: Looks) -> float:
 
 
 def in_sight(newest: T, earlier: tuple[T, ...]) -> tuple[T, ...]:
-    """The newest epoch's rounds and those of earlier epochs that its release looks at, by age."""
-    return tuple(each for age, each in enumerate((newest, *earlier)) if age < len(each.looks))
+    """The newest epoch's rounds and those of earlier epochs that its release looks at, by age.
+
+    What lies behind an epoch that is out of sight is out of sight, too: places are ages.
+    """
+    ages = takewhile(lambda each: each[0] < len(each[1].looks), enumerate((newest, *earlier)))
+    return tuple(each for _, each in ages)

@@ -4,8 +4,8 @@
 it is the Gaussian mechanism on the whitened sums, followed by rounding to the integer lattice
 (v + rint(g) = rint(v + g) for integers v), which is post-processing. A round falls into exactly
 one epoch, and later epochs depend on it only through the release, so all releases together are
-mu-Gaussian private, too (docs/guarantee.md). A round that is looked at again counts less in each
-release, and squares add up to no more (`looks`). Where noise is correlated, nodes take the place
+mu-Gaussian private, too (docs/guarantee.md). A round that later releases look at again counts less
+in each, and squares add up to no more (`looks`). Where noise is correlated, nodes take the place
 of sums, and all releases are one such mechanism (`streams`).
 
 **Theorem, local.** One report is mu-Gaussian private, mu the epoch's `bound`: it is the same

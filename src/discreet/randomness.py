@@ -17,8 +17,8 @@ the total variation between this and the ideal by
 
 for every coordinate, p' the law of the second, and below `SLACK_PER_INTEGER` for every allowed s.
 A round touches two releases at most (a late answer), so finite precision adds less than
-2 (1 + e^epsilon) size SLACK_PER_INTEGER to delta, for which `Plan.mu` makes room. Where noise is
-correlated it touches more (`Stream.touched`), and the slack is counted for each.
+2 (1 + e^epsilon) size SLACK_PER_INTEGER to delta, for which `Plan.mu` makes room. Where rounds are
+looked at again or noise is correlated it touches more, and the slack is counted for each.
 """
 
 import os

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from discreet.looks import ONE_LOOK, Looks
+from discreet.looks import ONE_LOOK, Looks, in_sight
 
 Floats = NDArray[np.float64]
 
@@ -84,8 +84,8 @@ class Window:
 
     def entered(self, block: Block, noise: float) -> "Window":
         """With one more block, whose rewards have this variance; those never seen again go."""
-        kept = self
-        while kept.blocks and len(kept.blocks) >= len(kept.blocks[-1].looks):
+        kept, sight = self, len(in_sight(block, self.blocks))
+        while len(kept.blocks) >= sight:
             kept = kept._without_oldest()
         m, p = kept.features, len(block.counts)
         size = len(kept.information) + p
