@@ -13,6 +13,7 @@ from discreet.experiments.prefix import release_times, simulate_prefix
 from discreet.experiments.problems import find_problem
 from discreet.experiments.seldom import NOISELESS, NOISY, simulate_seldom
 from discreet.experiments.trials import (
+    BOX_STEPS,
     STEPS,
     ablation_trials,
     alpha_trials,
@@ -51,7 +52,15 @@ def test_a_curve_is_the_regret_so_far_after_evenly_spaced_rounds():
 
 def test_what_is_taken_away_from_the_default_shows_and_leaves_no_trace():
     kept = epoch.WIDTH_IN_STDS, epoch.best_directions
-    ways = ("ours", "fixed width", "all directions", "fourier", "gram", "fourier, fixed width")
+    ways = (
+        "ours",
+        "one look",
+        "fixed width",
+        "all directions",
+        "fourier",
+        "gram",
+        "fourier, fixed width",
+    )
     regrets = [play(Trial("camelback", way, 1.0, 0.1, 300, 3, 0)).regret for way in ways]
     assert len(set(regrets)) == len(ways)
     assert (epoch.WIDTH_IN_STDS, epoch.best_directions) == kept
@@ -69,10 +78,10 @@ def test_looking_at_every_release_is_the_algorithm_itself():
 
 def test_a_tree_that_is_looked_at_now_and_then_has_the_noise_of_one_that_always_is():
     """Variances and correlations of 4,000 streams; each is off by 5.5 errors once in 1e7."""
-    from discreet.experiments import looks
+    from discreet.experiments import seldom
 
     times, streams = (3, 7, 8, 13, 14), 4000
-    blocks = looks._Blocks(streams, np.random.default_rng(0))
+    blocks = seldom._Blocks(streams, np.random.default_rng(0))
     found = np.array([blocks(t) for t in times])
     ends = [{t & ~((1 << k) - 1) for k in range(5)} - {0} for t in times]
     for one, a in zip(found, ends, strict=True):
@@ -110,7 +119,7 @@ def test_the_trials_of_the_paper_are_its_cells():
         (alpha_trials, 3 * 4),
         (beta_trials, 3 * 4),
         (table_trials, 3 * (1 + 2 + 3 * 3)),
-        (ablation_trials, 3 * (2 * len(STEPS) - 1)),
+        (ablation_trials, 3 * (2 * len(STEPS) - len(BOX_STEPS))),
     ):
         found = list(wanted(5))
         assert len(set(found)) == len(found) == 5 * cells

@@ -115,12 +115,14 @@ def joint_schedule(
 
     The gram of n spread rounds has n / d_eff in a typical direction, d_eff = 1 / mean k^2, against
     noise of about 1 / mu; what an epoch tells grows with the square of its length over its noise.
-    Over the whole box a first epoch of 25 / mu finds level and spread; the second, which fills the
-    domain, has as many and 2 d_eff / mu more. Where rounds are looked at `again`, epochs grow less.
+    Over the whole box a first epoch of 25 / mu finds level and spread, and the second fills the
+    domain: 5 d_eff / mu, less where d_eff is large. Where rounds are looked at `again`, epochs grow
+    less.
     """
     effective = _effective_dimension(domain, features, box=box)
     if box:
-        first, second = math.ceil(25 / min(mu, 1.0)), math.ceil((25 + 2 * effective) / mu)
+        first = math.ceil(25 / min(mu, 1.0))
+        second = math.ceil(min(5 * effective, 25 + 2 * effective) / mu)
         return Schedule(first, growth=1.2 if again else 1.3, second=second)
     typical = math.ceil(5.5 * effective / mu)
     return Schedule(max(10 * domain.dimension, typical), growth=1.1 + 0.3 / max(1.0, mu))
