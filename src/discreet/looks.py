@@ -47,7 +47,9 @@ def check_looks(looks: Looks) -> None:
     if math.fsum(weight**2 for weight in looks) > 1.0 + 1e-12:
         raise InvalidArgument("looks", words, looks)
     if reach(looks) > 2.0 + 1e-12:
-        raise InvalidArgument("looks", "a first weight below 0.9: these would cost more", looks)
+        raise InvalidArgument(
+            "looks", "weights below 0.9, or a single one: these would cost more", looks
+        )
 
 
 def reach(looks: Looks) -> float:

@@ -451,7 +451,10 @@ class Plan:
         again = self._checked_encoding() == "reward" and isinstance(self.privacy, JointDP)
         if self.looks is None:
             return FOUR_LOOKS if again else None
-        looks = tuple(checks.number("looks", weight) for weight in self.looks)
+        try:
+            looks = tuple(checks.number("looks", weight) for weight in self.looks)
+        except TypeError:
+            raise InvalidArgument("looks", "a sequence of weights") from None
         check_looks(looks)
         if len(looks) > 1 and not again:
             raise InvalidArgument(
