@@ -89,7 +89,7 @@ def test_a_weight_of_nearly_all_is_refused_by_what_it_moves():
     "looks", [1.0, 4, "1", ("1.0",), (True,), ([1.0],), (1j,), (None,)], ids=repr
 )
 def test_what_is_no_sequence_of_numbers_is_refused_by_name(looks):
-    with pytest.raises(InvalidArgument, match="^looks: expected"):
+    with pytest.raises(InvalidArgument, match=r"^looks: expected"):
         make_plan(looks=looks)
 
 
