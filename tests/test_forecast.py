@@ -26,6 +26,7 @@ from discreet.errors import InvalidArgument, LargeDelta
 from discreet.experiments import figures
 from discreet.experiments.figures import forecast_figure
 from discreet.forecast import Drawn, Estimate, draw_function, forecast, rounds_to_signal
+from discreet.looks import FOUR_LOOKS
 from discreet.search import spread
 
 LINE = Box({"dose": (0, 10)})
@@ -157,6 +158,17 @@ def test_a_schedule_and_encoding_of_ones_own_stay():
     own = plan(schedule=Schedule(7, 2.0), encoding="fourier")
     rows = forecast(own, (0.5, 5), functions=1, rounds=50).outlooks[:-1]
     assert {(row.encoding, row.first_epoch, row.epochs) for row in rows} == {("fourier", 7, 4)}
+
+
+def test_looks_of_ones_own_stay_where_there_is_noise_to_share():
+    given = {"schedule": Schedule(10, 1.5), "horizon": 60}
+    four, same, one = (
+        forecast(plan(**given, **looks), (5.0,), functions=1)
+        for looks in ({}, {"looks": FOUR_LOOKS}, {"looks": (1.0,)})
+    )
+    assert four.private[0] == same.private[0]
+    assert four.private[0].regret != one.private[0].regret
+    assert four.not_private == one.not_private
 
 
 # -- the functions that are drawn

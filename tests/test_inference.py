@@ -234,7 +234,7 @@ def test_looking_again_leaves_standardized_errors_of_variance_near_one():
     """
     plan = Plan(
         domain=Box({"x": (0, 1)}),
-        privacy=JointDP(4.0, 1e-3),
+        privacy=JointDP(8.0, 1e-3),
         kernel=SquaredExponential(0.2),
         rewards=(-1.0, 1.0),
         signal_std=0.25,

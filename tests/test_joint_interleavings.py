@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 from tests.kept import Kept
+from tests.looked import LookedAt
 
 from discreet import (
     Box,
@@ -53,6 +54,15 @@ def _read_once(monkeypatch):
 
 def parsed(data):
     return canonical.decode(Message, data)
+
+
+def summed(looked_at, epoch, told, points):
+    """The answers of this epoch, and those before it that its release looks at again."""
+    plan = looked_at.plan
+    asked = np.array([points[answer.number] for answer in told])
+    rewards = np.array([plan.centred(answer.reward) for answer in told])
+    asked = asked.reshape(len(told), plan.domain.dimension)
+    return looked_at.sums(epoch, asked, rewards).tolist()
 
 
 class World:
@@ -120,6 +130,7 @@ class World:
     def counted(self, journal):
         """The rounds counted, after checking every release against the answers behind it."""
         epoch, points, own, told, ids = None, {}, [], [], []
+        looked_at = LookedAt(self.plan)
         for record in [canonical.decode(CustodianRecord, data) for data in journal]:
             match record:
                 case Opening():
@@ -133,7 +144,7 @@ class World:
                     told.append(record.number)
                 case Release():
                     assert record.epoch == epoch.digest
-                    assert self.exact(epoch, record) == self.summed(epoch, own, points)
+                    assert self.exact(epoch, record) == summed(looked_at, epoch, own, points)
                     own = []
         assert len(set(told)) == len(told)  # no answer counts twice
         assert len(set(ids)) == len(ids)  # no ask is two rounds
@@ -145,14 +156,6 @@ class World:
         nothing = Sums(release.integers.size)
         noise = release_of(self.plan, epoch, nothing, asks=0, bits=bits).integers
         return (release.integers - noise).tolist()
-
-    def summed(self, epoch, told, points):
-        total = np.zeros(epoch.encoding.size(self.plan.map), dtype=np.int64)
-        for answer in told:
-            centred = np.array([self.plan.centred(answer.reward)])
-            point = points[answer.number][None, :]
-            total += epoch.encoding.encode(self.plan.map, point, centred)[0]
-        return total.tolist()
 
     def check(self, state):
         trusted, public, net = state

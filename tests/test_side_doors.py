@@ -59,6 +59,8 @@ LEARNERS = [
 ]
 EPOCH = (4, 5, 6, 7)  # the asks of the second epoch
 REPLACED = 5
+#: A seed under which no noise is so large that every answer is clipped at the same end.
+SIMULATION = Simulation(2)
 
 
 class ListJournal:
@@ -112,7 +114,7 @@ def reward(number):
 def first_epoch(plan):
     """The records of a study whose first epoch is over but for its turn."""
     journal = ListJournal()
-    bandit = Bandit(plan, journal, simulation=Simulation(1))
+    bandit = Bandit(plan, journal, simulation=SIMULATION)
     for number in range(4):
         bandit.ask(**choices(plan.decisions, number))
         if number != 2:  # user 2 will answer late
@@ -126,7 +128,7 @@ def second_epoch(plan, *, bring=REPLACED, answers=None, others="told"):
     User 5 brings what user `bring` would; `answers` replaces rewards (None: no answer); the rest
     is told at once, told when the epoch is over, abandoned or left open.
     """
-    bandit = Bandit(plan, ListJournal(first_epoch(plan)), simulation=Simulation(1))
+    bandit = Bandit(plan, ListJournal(first_epoch(plan)), simulation=SIMULATION)
     actions, late = [], []
     for number in EPOCH:
         brought = choices(plan.decisions, bring if number == REPLACED else number)
@@ -258,7 +260,7 @@ def test_other_raw_sums_behind_the_same_releases_change_nothing(
 ):
     plan = make_plan(kind, protect, encoding, kernel=kernel)
     _, original = second_epoch(plan)
-    ghost = Bandit(plan, simulation=Simulation(1))
+    ghost = Bandit(plan, simulation=SIMULATION)
     releases = {release.epoch: release for release in original.study.releases}
     monkeypatch.setattr(
         ghost._privatizer, "release", lambda: releases[ghost._privatizer._epoch.digest]
@@ -270,7 +272,7 @@ def test_other_raw_sums_behind_the_same_releases_change_nothing(
             ghost.tell(trial, 1 - reward(number))
         if number == 3:
             first = ghost._privatizer._sums.total
-    replay = Bandit(plan, ListJournal(first_epoch(plan)), simulation=Simulation(1))
+    replay = Bandit(plan, ListJournal(first_epoch(plan)), simulation=SIMULATION)
     assert (first != replay._privatizer._sums.total).any()  # the raw sums do differ
     for bandit, name in ((original, "original"), (ghost, "ghost")):
         bandit.export(tmp_path / name)

@@ -510,8 +510,9 @@ def _levels(
 
 def _under(plan: Plan, privacy: Privacy, rounds: int) -> Plan:
     """The same plan under other privacy; what is left to defaults follows it."""
+    joint = isinstance(privacy, JointDP)
     with _quiet():
-        default = replace(plan, schedule=None, exploration=None, encoding="auto")
+        default = replace(plan, schedule=None, exploration=None, encoding="auto", looks=None)
         return replace(
             plan,
             privacy=privacy,
@@ -519,6 +520,7 @@ def _under(plan: Plan, privacy: Privacy, rounds: int) -> Plan:
             schedule=None if default.schedule == plan.schedule else plan.schedule,
             exploration=None if default.exploration == plan.exploration else plan.exploration,
             encoding="auto" if default.encoding == plan.encoding else plan.encoding,
+            looks=None if default.looks == plan.looks or not joint else plan.looks,
         )
 
 
