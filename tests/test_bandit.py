@@ -45,7 +45,8 @@ from discreet.errors import (
     UnknownTrial,
 )
 from discreet.journal import SQLiteJournal
-from discreet.session import Asked, Told, UserKey
+from discreet.looks import FOUR_LOOKS
+from discreet.session import Abandoned, Asked, Told, UserKey
 
 CANARY = 987654.25
 KINDS = ("box", "context", "candidates")
@@ -987,6 +988,34 @@ def test_a_private_study_resumed_at_any_point_continues_exactly(kind):
                 bandit.tell(late, (late * 0.37) % 1.0)
         assert state(whole) == state(resumed)
     assert len(whole.study.releases) >= 2
+
+
+@pytest.mark.parametrize("looks", [(1.0,), (0.8, 0.6), FOUR_LOOKS], ids=len)
+def test_a_study_that_looks_again_and_is_resumed_before_every_call_releases_the_same(looks):
+    """In the middle of any of seven epochs; with late answers, abandoned and expired trials."""
+    parts = {"horizon": None, "looks": looks}
+    plan, journal = private_plan("box", **parts), ListJournal()
+    courses = [lambda: whole, lambda: Bandit(plan, journal, simulation=Simulation(5))]
+    whole = Bandit(plan, simulation=Simulation(5))
+    for course in courses:
+        while len((bandit := course()).study.epochs) < 7:
+            number = bandit.ask(user=str(bandit.asked)).number
+            late = number - 3 if number % 4 == 1 else number  # trials expire after 5 asks
+            bandit = course()
+            if number % 6 == 4:
+                bandit.abandon(number)
+            elif late in bandit.open_trials and number % 7:
+                bandit.tell(late, (late * 0.37) % 1.0)
+        course().finish()
+    resumed = Bandit(plan, journal, simulation=Simulation(5))
+    assert [r.digest for r in resumed.study.releases] == [r.digest for r in whole.study.releases]
+    assert state(resumed) == state(whole)
+    assert len(whole.study.releases) == 7
+    records = [canonical.decode(Record, data) for data in journal.kept]
+    told = [record.number for record in records if isinstance(record, Told)]
+    assert told != sorted(told)  # some were late
+    silent = whole.asked - len(told) - sum(isinstance(each, Abandoned) for each in records)
+    assert silent > len(whole.open_trials)  # and some have expired
 
 
 def test_a_private_journal_without_its_key_is_damaged():

@@ -32,6 +32,7 @@ from discreet.errors import (
     TrialClosed,
     UnknownTrial,
 )
+from discreet.looks import FOUR_LOOKS
 from discreet.messages import Answer, Ask, Decline, Opening, Receipt, read, write
 from discreet.pin import check_epoch
 from discreet.release import GENESIS, Release
@@ -131,13 +132,13 @@ class Wired:
 # -- the same study
 
 
-@pytest.mark.parametrize(("kind", "protect", "encoding"), CELLS)
-def test_a_study_over_messages_is_the_study_of_a_bandit(kind, protect, encoding):
+def assert_the_same_study(plan, rounds):
     """Late answers, declined and expired rounds included; every action, epoch and release."""
-    plan = make_plan(kind, protect, encoding)
+    kind = plan.decisions
     wired, bandit = Wired(plan, simulation=Simulation(5)), Bandit(plan, simulation=Simulation(5))
-    late = {2: 6, 9: 11, 10: 30}  # told when that many have asked; 10 has expired by then
-    for number in range(22):
+    late = {2: 6, 9: 11, 10: rounds + 8}  # told when that many have asked; 10 has expired by then
+    late |= {n: n + 4 for n in range(21, rounds, 10)}
+    for number in range(rounds):
         trial = bandit.ask(**brought(kind, number), user=f"user {number}")
         action = wired.choose(ask_of(number, kind))
         assert (action.action, action.chosen) == (trial.action, trial.chosen)
@@ -157,8 +158,20 @@ def test_a_study_over_messages_is_the_study_of_a_bandit(kind, protect, encoding)
     study = wired.publisher.study
     assert [r.digest for r in study.releases] == [r.digest for r in bandit.study.releases]
     assert [e.digest for e in study.epochs] == [e.digest for e in bandit.study.epochs]
-    assert len(study.releases) == 4
     assert not study.is_running
+    return study
+
+
+@pytest.mark.parametrize(("kind", "protect", "encoding"), CELLS)
+def test_a_study_over_messages_is_the_study_of_a_bandit(kind, protect, encoding):
+    study = assert_the_same_study(make_plan(kind, protect, encoding), 22)
+    assert len(study.releases) == 4
+
+
+@pytest.mark.parametrize("looks", [(0.8, 0.6), FOUR_LOOKS], ids=len)
+def test_a_study_over_messages_looks_again_as_a_bandit_does(looks):
+    plan = make_plan(schedule=Schedule(first=4, growth=1.2), looks=looks)
+    assert len(assert_the_same_study(plan, 60).releases) >= 8
 
 
 def test_a_study_ends_at_its_horizon():

@@ -2,15 +2,18 @@
 
 import itertools
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
+from tests.looked import LookedAt
 
 from discreet import Box, JointDP, NonPrivate, Plan, Schedule, Simulation, SquaredExponential
 from discreet.errors import DiscreetError, InvalidArgument, Refused, TrialClosed, UnknownTrial
+from discreet.looks import FOUR_LOOKS
 from discreet.mechanism import release as release_of
 from discreet.privatizer import Privatizer
-from discreet.randomness import OperatingSystem
+from discreet.randomness import OperatingSystem, source
 from discreet.session import Abandoned, Asked, Told, UserKey
 from discreet.study import Study
 from discreet.sums import Sums
@@ -314,3 +317,164 @@ def test_a_key_is_64_hexadecimal_digits(key):
 def test_a_key_does_not_show_itself():
     key = Privatizer(PLAN).new_key()
     assert key.key not in f"{key} {key!r}"
+
+
+# -- rounds that are looked at again
+
+AGAIN = {"privacy": PRIVATE, "schedule": Schedule(first=6, growth=1.3)}
+LOOKS = [(1.0,), (0.8, 0.6), FOUR_LOOKS]
+
+
+def fate(number):
+    """What becomes of a round: (answered after so many further asks, or None; abandoned)."""
+    if number % 7 == 3:
+        return None, True
+    if number % 11 == 5:
+        return None, False  # it expires
+    return (3 if number % 5 == 2 else 0), False
+
+
+class Played:
+    """A study played through, and what its releases should hold by the plain sums of `looked`."""
+
+    def __init__(self, plan, seed=3):
+        self.plan, self.simulation = plan, Simulation(seed)
+        self.privatizer, self.study = Privatizer(plan, self.simulation), Study(plan)
+        self.privatizer.identify(self.privatizer.new_key())
+        self.looked_at, self.points, self.due = LookedAt(plan), {}, {}
+        self.told, self.fates = [], {"late": 0, "abandoned": 0, "expired": 0}
+
+    def answer(self, number):
+        reward = (number * 0.6180339887498949) % 1.0
+        self.privatizer.tell(self.privatizer.answer(number, reward))
+        self.told.append((self.points[number], self.plan.centred(reward)))
+
+    def ask(self, epoch, number):
+        self.points[number] = epoch.policy.from_menu(number - epoch.first)
+        self.privatizer.ask(Asked(number, self.points[number], f"user {number}"))
+        delay, abandoned = fate(number)
+        if abandoned:
+            self.privatizer.abandon(Abandoned(number))
+            self.fates["abandoned"] += 1
+        elif delay is None:
+            self.fates["expired"] += 1
+        else:
+            self.due.setdefault(number + delay, []).append(number)
+        for other in self.due.pop(number, []):
+            self.fates["late"] += other < epoch.first
+            self.answer(other)
+
+    def epoch(self):
+        """One more epoch: the sums behind its release, and those that were to be expected."""
+        epoch = self.study.next_epoch()
+        self.study, self.told = self.study.opened(epoch), []
+        self.privatizer.open(epoch)
+        for number in range(epoch.first, epoch.end):
+            self.ask(epoch, number)
+        release = self.privatizer.release()
+        self.study = self.study.released(release)
+        points = np.array([point for point, _ in self.told]).reshape(len(self.told), -1)
+        rewards = np.array([reward for _, reward in self.told])
+        return self.exact(epoch, release), self.looked_at.sums(epoch, points, rewards)
+
+    def exact(self, epoch, release):
+        """A release without its noise, which is that of the seed."""
+        nothing = Sums(release.integers.size)
+        bits = source(self.simulation, epoch.number)
+        return release.integers - release_of(self.plan, epoch, nothing, asks=0, bits=bits).integers
+
+
+@pytest.mark.parametrize("looks", LOOKS, ids=len)
+def test_a_release_sums_its_own_rounds_and_those_it_looks_at_again(looks):
+    """Nine epochs, integer by integer: with late answers, abandoned and expired trials."""
+    plan = make_plan(**AGAIN, looks=looks)
+    played = Played(plan)
+    for _ in range(9):
+        exact, expected = played.epoch()
+        assert exact.tolist() == expected.tolist()
+    assert min(played.fates.values()) >= 2
+
+
+@pytest.mark.parametrize("looks", LOOKS, ids=len)
+def test_rounds_out_of_sight_are_dropped_and_those_kept_take_a_few_bytes(looks):
+    """What is kept: the answers of as many epochs as there are looks, 8 (d + 1) bytes each."""
+    plan = make_plan(**AGAIN, looks=looks, domain=Box({"dose": (0, 10), "age": (18, 90)}))
+    played, counts = Played(plan), []
+    for _ in range(9):
+        played.epoch()
+        counts.insert(0, len(played.told))
+        later = counts[:-1]  # the first epoch is looked at once
+        in_sight = later[: len(looks)] if len(looks) > 1 else []
+        kept = [each for each in played.privatizer._rounds if each.rewards]
+        assert [len(each.rewards) for each in kept] == in_sight
+        held = sum(a.itemsize * len(a) for each in kept for a in (each.points, each.rewards))
+        assert held == 8 * (2 + 1) * sum(in_sight)
+
+
+def test_what_is_held_per_round_is_its_bytes_and_nothing_else():
+    """By the pickled size: within two bytes a round of 8 (d + 1)."""
+    plan = make_plan(privacy=PRIVATE, schedule=Schedule(first=2, growth=1.0, second=5_000))
+    played, sizes = Played(plan), {}
+    played.epoch()
+    epoch = played.study.next_epoch()
+    played.privatizer.open(epoch)
+    for number in range(epoch.first, epoch.end):
+        played.privatizer.ask(Asked(number, epoch.policy.from_menu(number - epoch.first)))
+        played.privatizer.tell(Told(number, 0.5))
+        if number in (1_000, 4_000):
+            sizes[number] = len(pickle.dumps(played.privatizer))
+    assert sizes[4_000] - sizes[1_000] == pytest.approx(3_000 * 16, abs=2 * 3_000)
+
+
+def test_the_order_of_answers_does_not_show_when_they_are_looked_at_again():
+    plan = make_plan(privacy=PRIVATE, schedule=Schedule(first=4, growth=1.0, second=40))
+    digests = set()
+    for seed in range(4):
+        simulation = Simulation(1)
+        privatizer, study, asked = Privatizer(plan, simulation), Study(plan), 0
+        privatizer.identify(privatizer.new_key())
+        for _ in range(4):
+            epoch = study.next_epoch()
+            study = study.opened(epoch)
+            privatizer.open(epoch)
+            for number in range(asked, epoch.end):
+                point = epoch.policy.from_menu(number - epoch.first)
+                privatizer.ask(Asked(number, point, f"user {number}"))
+                if number % 4 == 3:
+                    for other in np.random.default_rng(seed).permutation(4):
+                        told = number - int(other)
+                        privatizer.tell(Told(told, (told * 0.618) % 1.0))
+            asked = epoch.end
+            study = study.released(privatizer.release())
+        digests.add(study.releases[-1].digest)
+    assert len(digests) == 1
+
+
+def test_looking_again_at_many_rounds_takes_little_memory():
+    """10,000 rounds of 0.2 MB; all their features at once would take 4 MB, several times over."""
+    plan = make_plan(
+        privacy=PRIVATE,
+        kernel=SquaredExponential(0.02),
+        schedule=Schedule(first=2, growth=1.0, second=10_000),
+    )
+    assert 8 * plan.map.dimension * 10_000 > 4e6
+    played = Played(plan)
+    played.epoch()
+    epoch = played.study.next_epoch()
+    played.study = played.study.opened(epoch)
+    played.privatizer.open(epoch)
+    point = epoch.policy.from_menu(0)
+    for number in range(epoch.first, epoch.end):
+        played.privatizer.ask(Asked(number, point))
+        played.privatizer.tell(Told(number, 0.5))
+    played.study = played.study.released(played.privatizer.release())
+    following = played.study.next_epoch()
+    tracemalloc.start()
+    try:
+        played.privatizer.open(following)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 3e6
+    one = following.encoding.encode(plan.map, point[None, :], np.zeros(1), plan.looks[1])[0]
+    assert played.exact(following, played.privatizer.release()).tolist() == (10_000 * one).tolist()

@@ -24,8 +24,8 @@ from discreet.sums import PastSums, Sums
 
 Floats = NDArray[np.float64]
 
-#: So many rounds are encoded together.
-AT_ONCE = 4096
+#: So many rounds are looked at again together: their features take memory, rounds hardly any.
+TOGETHER = 1024
 
 
 def _numbers() -> "array[float]":
@@ -50,8 +50,8 @@ class _Rounds:
         """Points and rewards, some at a time."""
         rewards = np.array(self.rewards)
         points = np.array(self.points).reshape(len(rewards), -1) if len(rewards) else rewards
-        for start in range(0, len(rewards), AT_ONCE):
-            yield points[start : start + AT_ONCE], rewards[start : start + AT_ONCE]
+        for start in range(0, len(rewards), TOGETHER):
+            yield points[start : start + TOGETHER], rewards[start : start + TOGETHER]
 
 
 class Privatizer:
