@@ -1,9 +1,11 @@
 """Long simulations, the growth of regret, and what lies between local and joint privacy."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.looked import LookedAt
 
 from discreet.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate
 from discreet.errors import InvalidArgument
@@ -13,7 +15,7 @@ from discreet.experiments.growth import WAY, growth_of, growth_trials
 from discreet.experiments.problems import Bumps, find_problem
 from discreet.experiments.ways import Played, play
 from discreet.plan import Schedule
-from discreet.simulation import Setting
+from discreet.simulation import Setting, World, plan_for
 
 MODELS = {"none": NonPrivate(), "joint": JointDP(5.0, 0.1), "local": LocalDP(5.0, 0.1)}
 
@@ -60,6 +62,36 @@ def test_a_crowd_chooses_as_its_people_would_one_by_one():
     chosen = crowds._choose(plan, epoch, np.arange(20), sets)
     alone = [epoch.policy.choose(plan.map, i, options) for i, options in enumerate(sets)]
     assert chosen.tolist() == alone
+
+
+def test_a_crowd_is_looked_at_again_as_often_as_its_plan_says(monkeypatch):
+    """Every sum before its noise, by the plain sums of `looked`; people come seven at a time."""
+    acted, found = [], []
+
+    def act(*arguments, _act=crowds._act):
+        acted.append(_act(*arguments))
+        return acted[-1]
+
+    def released(plan, epoch, sums, rng, _release=crowds._release):
+        points = np.concatenate([crowd.points for crowd in acted])
+        rewards = [plan.centred(reward) for crowd in acted for reward in crowd.rewards]
+        expected = looked_at.sums(epoch, points, np.array(rewards))
+        found.append((sums.tolist(), expected.tolist()))
+        acted.clear()
+        return _release(plan, epoch, sums, rng)
+
+    monkeypatch.setattr(crowds, "TOGETHER", 7)
+    monkeypatch.setattr(crowds, "_act", act)
+    monkeypatch.setattr(crowds, "_release", released)
+    world = World.draw(find_problem("camelback"), seed=3, run=0)
+    setting = Setting(model="joint", rounds=150, privacy=JointDP(5.0, 1e-3))
+    plan = plan_for(world.problem, setting, world.decisions, "a crowd")
+    plan = replace(plan, schedule=Schedule(12, 1.2))
+    looked_at = LookedAt(plan)
+    crowds.play_plan(world, plan, setting.rounds)
+    assert len(plan.looks) == 4
+    assert len(found) >= 6
+    assert all(sums == expected for sums, expected in found)
 
 
 def test_many_decision_sets_have_the_law_of_one():

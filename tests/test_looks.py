@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discreet import Box, JointDP, LocalDP, NonPrivate, Plan, SquaredExponential, canonical
 from discreet.budget import GaussianPrivacy
-from discreet.errors import InvalidArgument
+from discreet.errors import InvalidArgument, Malformed
 from discreet.looks import FOUR_LOOKS, MOST_LOOKS, ONE_LOOK, check_looks, in_sight, reach
 from discreet.residuals import SLACK_PER_INTEGER
 
@@ -169,6 +169,14 @@ def test_every_plan_is_read_back_as_it_was_written(name, looks):
     assert (read.digest, read.looks, read.mu) == (plan.digest, plan.looks, plan.mu)
     assert (b'"looks":' in data) == (plan.looks is not None)
     assert replace(plan, name="another").looks == plan.looks
+
+
+def test_a_record_that_does_not_say_how_often_it_looks_is_not_read_as_four_looks():
+    data = canonical.encode(make_plan(looks=(1.0,)))
+    silent = data.replace(b'"looks":[1.0],', b"")
+    assert silent != data
+    with pytest.raises(Malformed):
+        canonical.decode(Plan, silent)
 
 
 @pytest.mark.parametrize("rounds", [1, 3])
