@@ -21,12 +21,14 @@ from discreet import (
 from discreet.belief import Belief
 from discreet.budget import GaussianPrivacy
 from discreet.cli import main
+from discreet.drawn import Drawn, draw_function
 from discreet.epoch import foreseen
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.experiments import figures
 from discreet.experiments.figures import forecast_figure
-from discreet.forecast import Drawn, Estimate, draw_function, forecast, rounds_to_signal
+from discreet.forecast import forecast, rounds_to_signal
 from discreet.looks import FOUR_LOOKS
+from discreet.outlook import Estimate
 from discreet.search import spread
 
 LINE = Box({"dose": (0, 10)})

@@ -17,7 +17,7 @@ from rich.table import Table
 from discreet.errors import DiscreetError, InvalidArgument
 
 if TYPE_CHECKING:  # heavy: loaded when used
-    from discreet.forecast import Estimate
+    from discreet.outlook import Estimate
     from discreet.simulation import MakeProblem, Run, Setting
     from discreet.study import Study
 
@@ -174,7 +174,7 @@ def rounded_up(bound: float) -> str:
 def give_or_take(estimate: "Estimate") -> str:
     """A number with its standard error, to the digits that the error leaves.
 
-    >>> from discreet.forecast import Estimate
+    >>> from discreet.outlook import Estimate
     >>> give_or_take(Estimate(151.34, 6.57)), give_or_take(Estimate(0.10680, 0.0495))
     ('151±7', '0.11±0.05')
     """

@@ -33,7 +33,7 @@ from discreet.errors import InvalidArgument, LargeDelta
 
 if TYPE_CHECKING:  # heavy: loaded when used
     from discreet.budget import JointDP, LocalDP
-    from discreet.forecast import Forecast, Outlook
+    from discreet.outlook import Forecast, Outlook
     from discreet.plan import Plan
 
 Trust = Literal["joint", "local"]

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidArgument
-from discreet.forecast import Forecast, Outlook
+from discreet.outlook import Forecast, Outlook
 from discreet.simulation import Problem, Run
 from discreet.study import Study
 
