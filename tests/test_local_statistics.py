@@ -279,8 +279,7 @@ def test_local_coin_flips_are_encoded_as_they_are(privacy):
     m = plan.map.dimension
     flips = dataclasses.replace(
         before,
-        precision=5.0 * np.eye(m),
-        information=np.full(m, 0.3),
+        window=before.window.plus(5.0 * np.eye(m), np.full(m, 0.3)),
         scales=dataclasses.replace(before.scales, at_ends=True, asked=400),
     )
     residual = open_epoch(plan, flips, number=1, first=400, previous=GENESIS).encoding.residual

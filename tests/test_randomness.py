@@ -251,7 +251,7 @@ def test_the_epochs_of_real_plans_can_be_released(decisions, epsilon, noise_std)
     )
     m = plan.map.dimension
     blank = Belief.before(plan)
-    sure = replace(blank, precision=np.eye(m) * 1e12)
+    sure = replace(blank, window=blank.window.plus(np.eye(m) * 1e12, np.zeros(m)))
     for number, (belief, first) in enumerate([(blank, 0), (sure, 10**6)]):
         epoch = open_epoch(plan, belief, number=number, first=first, previous=GENESIS)
         stds = epoch.encoding.stds(plan.map)

@@ -125,7 +125,8 @@ def learn(
     encoding = of_sum(plan, epoch.encoding, rounds)
     blocks: tuple[Block, ...] = ()
     if isinstance(encoding, RewardEncoding):
-        block = Block.of(epoch.asked(release.asks), plan.looks_from(epoch.first))
+        asked, looks = epoch.asked(release.asks), plan.looks_from(epoch.first)
+        block = Block.of(asked, looks, each=rounds / release.asks)
         blocks = belief.window.entered(block, belief.scales.noise).blocks
     found = read(
         plan.map,

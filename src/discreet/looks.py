@@ -60,7 +60,7 @@ def reach(looks: Looks) -> float:
     that is looked at once and a later one share no release: 2 + sum (w^2 + w^4) <= 4.
 
     >>> reach((1.0,)), round(reach(FOUR_LOOKS), 12), round(reach((0.95, 0.31)), 3)
-    (2.0, 2.0, 2.016)
+    (2.0, 2.0, 2.015)
     """
 
     def moved(apart: int) -> float:

@@ -456,6 +456,8 @@ class Plan:
         except TypeError:
             raise InvalidArgument("looks", "a sequence of weights") from None
         check_looks(looks)
+        if isinstance(self.privacy, NonPrivate):
+            return None  # there is no budget to divide
         if len(looks) > 1 and not again:
             raise InvalidArgument(
                 "looks", "one: only JointDP over the whole box looks at a round again", looks

@@ -33,10 +33,10 @@ class Block:
     looks: Looks = ONE_LOOK
 
     @classmethod
-    def of(cls, asked: Floats, looks: Looks = ONE_LOOK) -> "Block":
-        """The asks of an epoch, point by point."""
+    def of(cls, asked: Floats, looks: Looks = ONE_LOOK, *, each: float = 1.0) -> "Block":
+        """The asks of an epoch, point by point; each of them stands for so many rounds."""
         points, counts = np.unique(asked, axis=0, return_counts=True)
-        return cls(points, counts.astype(np.float64), looks)
+        return cls(points, each * counts.astype(np.float64), looks)
 
     @classmethod
     def even(cls, points: Floats, asks: int) -> "Block":
