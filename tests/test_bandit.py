@@ -690,6 +690,16 @@ def test_a_journal_of_another_plan_is_refused_and_names_what_differs(tmp_path, p
         assert state(bandit) == before
 
 
+@pytest.mark.parametrize("private", [True, False])
+def test_a_plan_with_fields_that_the_journals_plan_leaves_out_is_another_plan(private, tmp_path):
+    """Looks are in the record of a private plan over the box, and not in that of another one."""
+    plans = [make_plan("box", privacy=JointDP(1.0, 1e-3)), make_plan("box")]
+    ours, other = plans if private else plans[::-1]
+    Bandit(ours, tmp_path / "study.db").close()
+    with pytest.raises(JournalForeign, match=r"another plan: .*looks, .*privacy"):
+        Bandit(other, tmp_path / "study.db")
+
+
 def test_a_second_writer_is_refused_and_the_first_goes_on(tmp_path):
     path = tmp_path / "study.db"
     with Bandit(make_plan("box"), path) as bandit:

@@ -122,4 +122,4 @@ class Kept:
 def difference(stored: Plan, given: Plan) -> str:
     """Which fields of two plans differ, for an error message."""
     here, there = (json.loads(canonical.encode(plan)) for plan in (stored, given))
-    return ", ".join(name for name in here if here[name] != there[name])
+    return ", ".join(sorted(n for n in here | there if here.get(n) != there.get(n)))
