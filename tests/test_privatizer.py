@@ -411,6 +411,15 @@ def test_rounds_out_of_sight_are_dropped_and_those_kept_take_a_few_bytes(looks):
         assert held == 8 * (2 + 1) * sum(in_sight)
 
 
+def test_rounds_that_are_kept_do_not_show_themselves():
+    played = Played(make_plan(**AGAIN, looks=FOUR_LOOKS))
+    for _ in range(2):
+        played.epoch()
+    kept = played.privatizer._rounds[0]
+    assert len(kept.rewards) > 0
+    assert "array" not in repr(kept)
+
+
 def test_what_is_held_per_round_is_its_bytes_and_nothing_else():
     """By the pickled size: within two bytes a round of 8 (d + 1)."""
     plan = make_plan(privacy=PRIVATE, schedule=Schedule(first=2, growth=1.0, second=5_000))

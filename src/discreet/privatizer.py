@@ -37,8 +37,8 @@ class _Rounds:
     """Answered rounds of an epoch, and how much they count in each release that looks at them."""
 
     looks: Looks
-    points: "array[float]" = field(default_factory=_numbers)
-    rewards: "array[float]" = field(default_factory=_numbers)
+    points: "array[float]" = field(default_factory=_numbers, repr=False)
+    rewards: "array[float]" = field(default_factory=_numbers, repr=False)
 
     def add(self, point: Floats, reward: float) -> None:
         """Keep a round, if it will be looked at again."""
