@@ -48,7 +48,7 @@ def check_looks(looks: Looks) -> None:
         raise InvalidArgument("looks", words, looks)
     if reach(looks) > 2.0 + 1e-12:
         raise InvalidArgument(
-            "looks", "weights below 0.9, or a single one: these would cost more", looks
+            "looks", "no weight so large beside others: a late answer would cost more", looks
         )
 
 
