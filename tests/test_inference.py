@@ -123,7 +123,12 @@ def test_next_to_no_noise_gives_the_exact_posterior(name, predicted):
     if name == "announced":
         total = total + encoding.announce(FEATURES, points).sum(axis=0)
     found = read(
-        FEATURES, encoding, total, asks=len(points), points=points, blocks=(Block.of(points),)
+        FEATURES,
+        encoding,
+        total,
+        asks=len(points),
+        points=points,
+        blocks=(Block.of(points, len(points)),),
     )
     residuals = rewards - phi @ prediction
     assert found.spread == pytest.approx(np.square(residuals).sum(), rel=1e-3)
@@ -151,7 +156,12 @@ def test_along_directions_a_right_prediction_takes_its_own_square_from_the_sprea
     encoding = replace(encoding, directions=rotation)
     total = encoding.encode(FEATURES, points, rewards).sum(axis=0)
     found = read(
-        FEATURES, encoding, total, asks=len(points), points=points, blocks=(Block.of(points),)
+        FEATURES,
+        encoding,
+        total,
+        asks=len(points),
+        points=points,
+        blocks=(Block.of(points, len(points)),),
     )
     # 2,000 squares of variance 0.01, and twice the noise along f: within a quarter, by 5 errors.
     assert found.residual_square(theta) == pytest.approx(20.0, rel=0.25)

@@ -246,7 +246,7 @@ def test_with_next_to_no_noise_each_round_counts_once_however_often_it_is_looked
         asked, rewards = some_rounds(rng, theta)
         phi = FEATURES(asked)
         rounds.insert(0, (asked, rewards))
-        window = window.entered(Block.of(asked, looks), RHO2)
+        window = window.entered(Block.of(asked, len(asked), looks), RHO2)
         seen = [(*each, weight) for each, weight in zip(rounds, looks, strict=False)]
         window = after_looking(window, loud(), seen)
         exact = exact.absorb(phi.T @ phi, phi.T @ rewards, noise_variance=RHO2)
@@ -257,7 +257,7 @@ def test_with_next_to_no_noise_four_looks_at_the_same_rounds_tell_what_one_tells
     """Along other directions each time: the noise of rewards is still the one it was."""
     rng = np.random.default_rng(8)
     asked, rewards = some_rounds(rng, rng.standard_normal(M) / 2)
-    block, phi = Block.of(asked, FOUR_LOOKS), FEATURES(asked)
+    block, phi = Block.of(asked, len(asked), FOUR_LOOKS), FEATURES(asked)
     prior = Posterior(FEATURES, PRIOR, np.zeros(M))
     exact = prior.absorb(phi.T @ phi, phi.T @ rewards, noise_variance=RHO2)
     window = Window.empty(np.zeros(M)).entered(block, RHO2)
@@ -273,17 +273,26 @@ def test_with_next_to_no_noise_four_looks_at_the_same_rounds_tell_what_one_tells
 
 def test_a_block_counts_the_asks_at_each_point_once():
     asked = np.array([[0.5, 1.0], [0.2, 0.0], [0.5, 1.0], [0.5, 0.0], [0.5, 1.0]])
-    block = Block.of(asked, FOUR_LOOKS)
+    block = Block.of(asked, len(asked), FOUR_LOOKS)
     assert dict(zip(map(tuple, block.points.tolist()), block.counts.tolist(), strict=True)) == {
         (0.2, 0.0): 1.0,
         (0.5, 0.0): 1.0,
         (0.5, 1.0): 3.0,
     }
     assert (block.asks, block.looks) == (5.0, FOUR_LOOKS)
-    again = Block.of(asked[::-1], FOUR_LOOKS)
+    again = Block.of(asked[::-1], len(asked), FOUR_LOOKS)
     assert np.array_equal(again.points, block.points)
     assert np.array_equal(again.counts, block.counts)
-    assert Block.of(asked).looks == ONE_LOOK
+    assert Block.of(asked, len(asked)).looks == ONE_LOOK
+
+
+@pytest.mark.parametrize("asks", [0, 1, 4, 5, 6, 14])
+def test_a_menu_is_given_in_turn_and_what_was_not_given_is_not_there(asks):
+    menu = np.array([[0.5], [0.2], [0.5], [0.9], [0.1]])
+    block = Block.of(menu, asks, each=2.0)
+    points, counts = np.unique(menu[np.arange(asks) % 5], axis=0, return_counts=True)
+    assert block.points.tolist() == points.tolist()
+    assert block.counts.tolist() == (2.0 * counts).tolist()
 
 
 def test_an_even_block_spreads_its_asks_and_a_mean_weighs_by_them():
@@ -295,7 +304,8 @@ def test_an_even_block_spreads_its_asks_and_a_mean_weighs_by_them():
     uneven = Block(points, np.array([1.0, 0.0, 3.0]))
     assert uneven.mean(lambda x: x[:, 0]) == 0.75
     asked = np.repeat(points, [4, 1, 2], axis=0)
-    assert Block.of(asked).mean(lambda x: np.exp(x[:, 0])) == pytest.approx(np.exp(asked).mean())
+    block = Block.of(asked, len(asked))
+    assert block.mean(lambda x: np.exp(x[:, 0])) == pytest.approx(np.exp(asked).mean())
 
 
 def test_gathered_blocks_count_as_much_as_their_age_says():

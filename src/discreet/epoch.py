@@ -20,6 +20,7 @@ from discreet.encodings import Encoding, RewardEncoding
 from discreet.errors import InvalidArgument, StudyEnded
 from discreet.inference import expected_posterior, read
 from discreet.laws import laws_of
+from discreet.looks import in_sight
 from discreet.plan import Exploration, Plan
 from discreet.policy import Policy, packed
 from discreet.prefixes import PrefixBelief
@@ -125,9 +126,9 @@ def learn(
     encoding = of_sum(plan, epoch.encoding, rounds)
     blocks: tuple[Block, ...] = ()
     if isinstance(encoding, RewardEncoding):
-        asked, looks = epoch.asked(release.asks), plan.looks_from(epoch.first)
-        block = Block.of(asked, looks, each=rounds / release.asks)
-        blocks = belief.window.entered(block, belief.scales.noise).blocks
+        looks, each = plan.looks_from(epoch.first), rounds / release.asks
+        block = Block.of(epoch.policy.menu, release.asks, looks, each=each)
+        blocks = in_sight(block, belief.window.blocks)
     found = read(
         plan.map,
         encoding,
@@ -191,7 +192,7 @@ def _encoding(plan: Plan, belief: Belief, first: int, length: int, menu: Floats)
         return kind.fit(plan.map, residual, plan.mu, 1.0, rounds)
     if plan.encoding == "reward":
         encoding = RewardEncoding.fit(plan.map, residual, plan.mu, 1.0, rounds)
-        block = Block.of(menu[np.arange(length) % len(menu)], plan.looks_from(first))
+        block = Block.of(menu, length, plan.looks_from(first))
         window = belief.window.entered(block, belief.scales.noise)
         lines = belief.lines(residual, window.blocks)
         prospect = Prospect.of(posterior, window, belief.prior, lines, belief.scales.noise)

@@ -33,10 +33,16 @@ class Block:
     looks: Looks = ONE_LOOK
 
     @classmethod
-    def of(cls, asked: Floats, looks: Looks = ONE_LOOK, *, each: float = 1.0) -> "Block":
-        """The asks of an epoch, point by point; each of them stands for so many rounds."""
-        points, counts = np.unique(asked, axis=0, return_counts=True)
-        return cls(points, each * counts.astype(np.float64), looks)
+    def of(cls, menu: Floats, asks: int, looks: Looks = ONE_LOOK, *, each: float = 1.0) -> "Block":
+        """So many asks, given the points of a menu in turn; each of them stands for `each` rounds.
+
+        It takes no longer for more asks.
+        """
+        points, place = np.unique(menu, axis=0, return_inverse=True)
+        turns = asks // len(menu) + (np.arange(len(menu)) < asks % len(menu))
+        counts: Floats = np.bincount(place.ravel(), weights=turns).astype(np.float64)
+        given = counts > 0
+        return cls(points[given], each * counts[given], looks)
 
     @classmethod
     def even(cls, points: Floats, asks: int) -> "Block":
