@@ -104,8 +104,9 @@ def dossier(archive: "Archive", contexts: "list[dict[str, Value] | None]") -> di
 def budget(study: "Study") -> dict[str, Any] | None:
     """What a person may lose in all, and may have lost so far; None without privacy.
 
-    Epochs do not add up: a person's rounds are counted, and each falls into one of them. So
-    somebody who has used all their rounds has spent everything, and nobody ever spends more.
+    Releases do not add up: a person's rounds are counted, and all releases that a round is part
+    of are priced together. So somebody who has used all their rounds has spent everything, and
+    nobody ever spends more.
     """
     from discreet.budget import NonPrivate
 
