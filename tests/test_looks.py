@@ -13,6 +13,7 @@ from discreet.budget import GaussianPrivacy
 from discreet.errors import InvalidArgument, Malformed
 from discreet.looks import FOUR_LOOKS, MOST_LOOKS, ONE_LOOK, check_looks, in_sight, reach
 from discreet.residuals import SLACK_PER_INTEGER
+from discreet.schedule import Exploration
 
 JOINT = JointDP(1.0, 1e-3)
 BOX = Box({"x": (0, 1)})
@@ -154,6 +155,13 @@ def test_elsewhere_a_round_is_looked_at_once(name):
     assert make_plan(**ONCE[name], looks=(1.0,)).looks_from(100) == ONE_LOOK
     with pytest.raises(InvalidArgument, match="looks"):
         make_plan(**ONCE[name], looks=(2.0,))
+
+
+def test_an_epoch_that_is_looked_at_again_has_only_so_many_draws():
+    with pytest.raises(InvalidArgument, match="exploration: expected at most 512 draws"):
+        make_plan(exploration=Exploration(draws=513))
+    for looks, draws in ((None, 512), ((1.0,), 513)):
+        assert make_plan(exploration=Exploration(draws=draws), looks=looks).explore.draws == draws
 
 
 def test_the_first_epoch_is_looked_at_once():

@@ -151,9 +151,9 @@ class Belief:
         if isinstance(encoding, RewardEncoding) and encoding.is_noisy:
             window = self.window.entered(found.blocks[0], noise)
             unknowns = [block.mean(before.variance) for block in window.blocks]
-            lines = [
-                self.line(residual, each) for each in (unknowns if window.blocks[1:] else [unknown])
-            ]
+            if len(unknowns) == 1:
+                unknowns = [unknown]  # of a first epoch, what it saw instead of what was believed
+            lines = [self.line(residual, each) for each in unknowns]
             return look(self.plan.map, window, encoding, found.cross, lines, noise)
         told = observe(before, encoding, found, self.line(residual, unknown))
         return self.window.plus(

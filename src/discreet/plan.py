@@ -43,6 +43,8 @@ MOST_ASKS = 1 << 32
 #: How many standard deviations the prefix estimator's practical rule adds: about the best of a
 #: small grid at mu = 0.92 on the synthetic problem.
 OPTIMISM = 0.3
+#: Reward noise at every draw of the last few epochs is estimated with f: more would be slow.
+MOST_DRAWS = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +77,7 @@ class Plan:
       for functions of at most this `norm` (in reward units).
     - `buffers`: of `"blt"`; by default the best for the number of releases.
     - `looks`: how a round's budget is divided over the release of its own epoch and the next ones,
-      as weights whose squares add up to 1; by default four looks over the whole box, else one.
+      as weights whose squares add up to at most 1; by default four over the whole box, else one.
 
     >>> from discreet.domain import Box
     >>> plan = Plan(domain=Box({"dose": (0, 10)}), privacy=NonPrivate())
@@ -128,6 +130,10 @@ class Plan:
         if self.noise == "blt":
             self._resolve("buffers", self.buffers or fitted_buffers(self._releases))
         self._resolve("exploration", self.exploration or self._default_exploration())
+        if self.looks_again and self.explore.draws > MOST_DRAWS:
+            raise InvalidArgument(
+                "exploration", f"at most {MOST_DRAWS} draws where rounds are looked at again"
+            )
         for name in ("signal_std", "noise_std"):
             if (given := getattr(self, name)) is not None:
                 self._resolve(name, checks.number(name, given, above=0.0))

@@ -27,7 +27,7 @@ class Sums:
         return self._total.copy()
 
     def add(self, integers: NDArray[np.int64]) -> None:
-        """Count one encoded round."""
+        """Count an encoded round, or the sum of some."""
         if integers.shape != self._total.shape or integers.dtype != np.int64:
             raise InvalidArgument("integers", f"{self._total.size} 64-bit integers")
         self._total += integers
