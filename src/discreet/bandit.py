@@ -87,12 +87,7 @@ class Bandit(Kept):
         self._lock = threading.RLock()
         self._privatizer = (Crowd if plan.is_local else Privatizer)(plan, simulation)
         self._ledger = Ledger(plan, journal, Record)
-        try:
-            if not self._ledger.replay(self._apply):
-                self._begin()
-        except BaseException:
-            self.close()
-            raise
+        self._ledger.resume(self._apply, self._begin)
 
     # -- the loop
 

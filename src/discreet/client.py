@@ -112,12 +112,8 @@ class Client(Kept):
         self._report: Report | None = None
         self._settled = True
         self._ledger = Ledger(plan, journal, Record)
-        try:
-            if not self._ledger.replay(self._apply):
-                self._ledger.append(plan, Device(simulation is not None))
-        except BaseException:
-            self._ledger.close()
-            raise
+        device = Device(simulation is not None)
+        self._ledger.resume(self._apply, lambda: self._ledger.append(plan, device))
 
     # -- a round
 

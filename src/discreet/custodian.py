@@ -98,12 +98,7 @@ class Custodian(Kept):
         self._rounds: list[Round] = []
         self._lock = threading.RLock()
         self._ledger = Ledger(plan, journal, Record)
-        try:
-            if not self._ledger.replay(self._apply):
-                self._begin()
-        except BaseException:
-            self.close()
-            raise
+        self._ledger.resume(self._apply, self._begin)
 
     # -- with people
 

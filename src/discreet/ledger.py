@@ -65,7 +65,16 @@ class Ledger:
         yield
         self._broken = False
 
-    def replay(self, apply: Callable[[Any], None]) -> bool:
+    def resume(self, apply: Callable[[Any], None], begin: Callable[[], None]) -> None:
+        """Apply what the journal holds, or begin a new one; a failure lets go of it."""
+        try:
+            if not self._replayed(apply):
+                begin()
+        except BaseException:
+            self.close()
+            raise
+
+    def _replayed(self, apply: Callable[[Any], None]) -> bool:
         """Apply what the journal holds after its plan; False where it holds nothing yet."""
         if self.journal is None:
             return False

@@ -35,12 +35,7 @@ class Publisher(Kept):
         self._study = Study(plan)
         self._lock = threading.RLock()
         self._ledger = Ledger(plan, journal, Record)
-        try:
-            if not self._ledger.replay(self._apply):
-                self._begin()
-        except BaseException:
-            self.close()
-            raise
+        self._ledger.resume(self._apply, self._begin)
 
     def publish(self, release: Release) -> Opening:
         """What follows this release; the last one, if it comes again, gets the same reply.

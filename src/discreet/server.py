@@ -59,12 +59,7 @@ class Server(Kept):
         self._study = Study(plan)
         self._lock = threading.RLock()
         self._ledger = Ledger(plan, journal, Record)
-        try:
-            if not self._ledger.replay(self._apply):
-                self._begin()
-        except BaseException:
-            self.close()
-            raise
+        self._ledger.resume(self._apply, self._begin)
 
     def offer(self, request: Request) -> Offer:
         """The next ask; the first after an epoch's last closes it. A repeat gets the same offer."""
