@@ -109,11 +109,17 @@ def test_what_gives_weights_away_is_their_sum_of_squares():
 
 
 def test_an_audit_that_sees_one_release_alone_is_blind():
-    game = TRIALS[0][0]
-    size = EPOCHS[1].encoding.size(PLAN.map) - 1  # the spread does not move
-    one = NodeGame("one", PLAN, tuple(world[:size] for world in game.worlds), game.stds[:size])
+    """The first look alone moves sqrt(8 / 15) of the claim: 0.73 of it."""
+    seen = sum(epoch.encoding.size(PLAN.map) for epoch in EPOCHS[:2])
+    low, high = (
+        looks_audit._sums(GlassPrivatizer(PLAN), EPOCHS, own)[:seen] for own in PLAN.rewards
+    )
+    stds = np.concatenate([epoch.encoding.stds(PLAN.map) for epoch in EPOCHS[:2]])
+    moved = low != high
+    one = NodeGame("one", PLAN, (low[moved], high[moved]), stds[moved])
+    assert distance(one) == pytest.approx(FOUR_LOOKS[0] * one.claim, rel=1e-3)
     bound = lower_bound(one, TRIALS[0][2], DRAWS, CONFIDENCE, OperatingSystem())
-    assert bound < 0.8 * game.claim
+    assert bound < 0.8 * one.claim
 
 
 # -- the releases themselves
