@@ -237,27 +237,33 @@ def _standardized(plan, theta, seed, epochs):
     return found
 
 
+def _fixed_scales(**parts):
+    return Plan(
+        domain=Box({"x": (0, 1)}),
+        kernel=SquaredExponential(0.2),
+        rewards=(-1.0, 1.0),
+        signal_std=0.25,
+        noise_std=0.2,
+        **parts,
+    )
+
+
+def _over_the_prior(plan, *, seed, epochs):
+    """Its mean after each epoch, over 60 functions from the prior."""
+    draws = np.random.default_rng(seed).standard_normal((60, plan.map.dimension))
+    scaled = np.sqrt(plan.signal_variance) * draws
+    found = [_standardized(plan, theta, number, epochs) for number, theta in enumerate(scaled)]
+    return np.mean(found, axis=0)
+
+
 def test_looking_again_leaves_standardized_errors_of_variance_near_one():
     """Seven epochs, each looked at four times. Fixed seeds, so no false alarms; within 0.3 of 1.
 
     There is more noise in rewards than in releases: counted anew in each look, it would show.
     """
-    plan = Plan(
-        domain=Box({"x": (0, 1)}),
-        privacy=JointDP(8.0, 1e-3),
-        kernel=SquaredExponential(0.2),
-        rewards=(-1.0, 1.0),
-        signal_std=0.25,
-        noise_std=0.2,
-        schedule=Schedule(40, 1.3, second=60),
-    )
+    plan = _fixed_scales(privacy=JointDP(8.0, 1e-3), schedule=Schedule(40, 1.3, second=60))
     assert len(plan.looks) == 4
-    draws = np.random.default_rng(11).standard_normal((60, plan.map.dimension))
-    found = [
-        _standardized(plan, np.sqrt(plan.signal_variance) * draw, seed, epochs=7)
-        for seed, draw in enumerate(draws)
-    ]
-    means = np.mean(found, axis=0)
+    means = _over_the_prior(plan, seed=11, epochs=7)
     print(f"four looks: mean squared standardized error: {means.round(2).tolist()}")
     assert np.abs(means - 1.0).max() < 0.3
 
@@ -265,22 +271,12 @@ def test_looking_again_leaves_standardized_errors_of_variance_near_one():
 @pytest.mark.parametrize("name", ["fourier", "reward"])
 def test_standardized_errors_have_variance_near_one(name):
     """Functions from the prior, two epochs. Fixed seeds, so no false alarms; within 0.4 of 1."""
-    plan = Plan(
-        domain=Box({"x": (0, 1)}),
+    plan = _fixed_scales(
         privacy=JointDP(1.0, 1e-3),
-        kernel=SquaredExponential(0.2),
-        rewards=(-1.0, 1.0),
-        signal_std=0.25,
-        noise_std=0.2,
         decisions="box" if name == "reward" else "candidates",
         encoding=name,
         schedule=Schedule(200, 3.0),
     )
-    draws = np.random.default_rng(7).standard_normal((60, plan.map.dimension))
-    found = [
-        _standardized(plan, np.sqrt(plan.signal_variance) * draw, seed, epochs=2)
-        for seed, draw in enumerate(draws)
-    ]
-    means = np.mean(found, axis=0)
+    means = _over_the_prior(plan, seed=7, epochs=2)
     print(f"{name}: mean squared standardized error after each epoch: {means.round(2).tolist()}")
     assert np.abs(means - 1.0).max() < 0.4

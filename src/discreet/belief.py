@@ -115,9 +115,11 @@ class Belief:
             return Clipped(1.0, self.scales.noise)
         return Clipped.at(residual.width, unknown, self.scales.noise)
 
-    def lines(self, residual: Residual, blocks: Sequence[Block]) -> list[Clipped]:
-        """How clipped residuals depend on f at the points of each block."""
-        return [self.line(residual, block.mean(self.posterior.variance)) for block in blocks]
+    def lines(
+        self, residual: Residual, blocks: Sequence[Block], posterior: Posterior
+    ) -> list[Clipped]:
+        """How clipped residuals depend on f, as uncertain as the posterior says, in each block."""
+        return [self.line(residual, block.mean(posterior.variance)) for block in blocks]
 
     def after(self, encoding: Encoding, found: Statistics, asks: int, *, filled: bool) -> "Belief":
         """What is believed after an epoch's statistics; `filled`: its asks filled the domain."""
@@ -150,10 +152,9 @@ class Belief:
         residual, noise = encoding.residual, self.scales.noise
         if isinstance(encoding, RewardEncoding) and encoding.is_noisy:
             window = self.window.entered(found.blocks[0], noise)
-            unknowns = [block.mean(before.variance) for block in window.blocks]
-            if len(unknowns) == 1:
-                unknowns = [unknown]  # of a first epoch, what it saw instead of what was believed
-            lines = [self.line(residual, each) for each in unknowns]
+            lines = self.lines(residual, window.blocks, before)
+            if len(lines) == 1:  # of a first epoch, what it saw instead of what was believed
+                lines = [self.line(residual, unknown)]
             return look(self.plan.map, window, encoding, found.cross, lines, noise)
         told = observe(before, encoding, found, self.line(residual, unknown))
         return self.window.plus(

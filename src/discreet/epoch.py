@@ -194,7 +194,7 @@ def _encoding(plan: Plan, belief: Belief, first: int, length: int, menu: Floats)
         encoding = RewardEncoding.fit(plan.map, residual, plan.mu, 1.0, rounds)
         block = Block.of(menu, length, plan.looks_from(first))
         window = belief.window.entered(block, belief.scales.noise)
-        lines = belief.lines(residual, window.blocks)
+        lines = belief.lines(residual, window.blocks, posterior)
         prospect = Prospect.of(posterior, window, belief.prior, lines, belief.scales.noise)
         noise = of_sum(plan, encoding, length).noise.cross
         return replace(encoding, directions=best_directions(posterior, prospect, noise=noise))
