@@ -16,7 +16,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["data", "_static"]
 source_suffix = {".md": "markdown"}
 nitpicky = True
-INSIDE = r"discreet\.(belief|client|encodings|features|maps|noise|pin|policy|simulation)\..*"
+INSIDE = r"discreet\.(features|learning|privacy|protocol\.verifier|simulation|trusted)\..*"
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!discreet\.).*"),  # other libraries are not in this site
     (r"py:.*", INSIDE),  # signatures name them; the reference is of what people call

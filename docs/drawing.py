@@ -1,8 +1,8 @@
-"""The life of a round as a picture: the table of `discreet.session`, drawn as plain SVG."""
+"""The life of a round as a picture: the table of `discreet.protocol.rounds`, drawn as plain SVG."""
 
 from collections.abc import Sequence
 
-from discreet.session import TABLE, Step
+from discreet.protocol.rounds import TABLE, Step
 
 #: The middle of each state's box; the dot is where a round begins.
 PLACES = {

@@ -11,13 +11,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from drawing import drawn
 
-from discreet.cli import app
-from discreet.session import TABLE
+from discreet.cli.program import app
+from discreet.protocol.rounds import TABLE
 
 DRAWING = Path(__file__).parent / "images" / "round.svg"
 PAGE = Path(__file__).parent / "cli.md"
 PROTOCOL = Path(__file__).parent / "protocol.md"
-BEGIN = "<!-- written by make docs: the table of discreet.session -->"
+BEGIN = "<!-- written by make docs: the table of discreet.protocol.rounds -->"
 END = "<!-- end -->"
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 
-from discreet.cli import app
+from discreet.cli.program import app
 
 DOCS = Path(__file__).parent
 SHELLS = ("", "sh", "console")

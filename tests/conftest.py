@@ -13,7 +13,7 @@ settings.load_profile("patient")
 @pytest.fixture
 def run(tmp_path, monkeypatch, capfd):
     """Run a command in an empty folder: its exit code, standard output and error output."""
-    from discreet.cli import main
+    from discreet.cli.program import main
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", sys.path.copy())

@@ -13,10 +13,11 @@ import sys
 from pathlib import Path
 
 import discreet.bandit as bandit_module
-from discreet import Bandit, Box, JointDP, Linear, NonPrivate, Plan, Schedule, canonical
-from discreet.journal import SQLiteJournal
-from discreet.privatizer import Privatizer
-from discreet.release import Release
+from discreet import Bandit, Box, JointDP, Linear, NonPrivate, Plan, Schedule
+from discreet.agreement.release import Release
+from discreet.storage import canonical
+from discreet.storage.journal import SQLiteJournal
+from discreet.trusted.privatizer import Privatizer
 
 PLAN = Plan(
     domain=Box({"dose": (0, 10)}),

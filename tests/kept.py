@@ -4,7 +4,7 @@ from discreet.errors import JournalFailed
 
 
 class Kept:
-    """Implements `discreet.journal.Journal`."""
+    """Implements `discreet.storage.journal.Journal`."""
 
     def __init__(self, kept=()):
         self.kept = list(kept)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from discreet.encodings import RewardEncoding
+from discreet.privacy.encodings import RewardEncoding
 
 
 class LookedAt:

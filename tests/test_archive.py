@@ -24,18 +24,17 @@ from discreet import (
     Schedule,
     Server,
     Simulation,
-    canonical,
-    snapshot,
 )
-from discreet.archive import read_archive
 from discreet.errors import (
     InvalidArgument,
     JournalDamaged,
     JournalForeign,
     JournalLocked,
 )
-from discreet.journal import SQLiteJournal
-from discreet.messages import Answer, Ask
+from discreet.protocol.archive import read_archive
+from discreet.protocol.messages import Answer, Ask
+from discreet.storage import canonical, snapshot
+from discreet.storage.journal import SQLiteJournal
 
 BOX = Box({"dose": (0, 10)})
 PRIVATE = Plan(domain=BOX, privacy=JointDP(4.0, 1e-3), schedule=Schedule(4), name="told")
@@ -278,7 +277,7 @@ def test_flipped_bits_never_give_another_record(tmp_path):
 def test_a_damaged_log_gives_what_came_before_it(tmp_path):
     """As SQLite does: a log is read up to the first frame that does not fit."""
     journal, copy = tmp_path / "study.db", tmp_path / "copy.db"
-    code = "import sys, os; from discreet.journal import SQLiteJournal\n"
+    code = "import sys, os; from discreet.storage.journal import SQLiteJournal\n"
     code += "j = SQLiteJournal(sys.argv[1])\n"
     code += "for i in range(9): j.append(b'%d' % i)\nos._exit(0)"
     subprocess.run([sys.executable, "-c", code, str(journal)], check=True)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from discreet.budget import GaussianPrivacy
 from discreet.errors import InvalidArgument
 from discreet.experiments.as_printed import (
     FORMS,
@@ -15,12 +14,13 @@ from discreet.experiments.as_printed import (
     simulate_printed,
 )
 from discreet.experiments.printed_audit import CASES, PrintedGame, audit_printed
-from discreet.experiments.problems import find_problem
-from discreet.noise import Independent, Tree
-from discreet.prefixes import Practical
-from discreet.residuals import Noise
-from discreet.simulation import Setting, World, plan_for
-from discreet.theory import Levels
+from discreet.learning.prefix_belief import Practical
+from discreet.learning.theory import Levels
+from discreet.privacy.budget import GaussianPrivacy
+from discreet.privacy.clipping import Noise
+from discreet.privacy.correlation import Independent, Tree
+from discreet.simulation.play import Setting, World, plan_for
+from discreet.simulation.problems import find_problem
 
 GRID = list(itertools.product((0.1, 1.0, 10.0), (0.01, 0.1), (1024, 10_000)))
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import audit as auditing
-from discreet import mechanism
-from discreet.audit import Finding, Game, lower_bound, mu_from_counts, verdict
-from discreet.cli import main
-from discreet.randomness import OperatingSystem, integer_noise
+from discreet.audit import contest as auditing
+from discreet.audit.contest import Finding, Game, lower_bound, mu_from_counts, verdict
+from discreet.cli.program import main
+from discreet.trusted import mechanism
+from discreet.trusted.randomness import OperatingSystem, integer_noise
 
 #: At mu = 1 the bound lies six of its standard deviations above 0.85: a sound mechanism is
 #: called blind in fewer than one audit in 10^8.

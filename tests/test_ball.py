@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet import ball
+from discreet.domain import ball
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 20])

@@ -30,7 +30,6 @@ from discreet import (
     Simulation,
     SquaredExponential,
     Trial,
-    canonical,
 )
 from discreet.bandit import Record
 from discreet.errors import (
@@ -44,9 +43,10 @@ from discreet.errors import (
     TrialClosed,
     UnknownTrial,
 )
-from discreet.journal import SQLiteJournal
-from discreet.looks import FOUR_LOOKS
-from discreet.session import Abandoned, Asked, Told, UserKey
+from discreet.privacy.looks import FOUR_LOOKS
+from discreet.protocol.rounds import Abandoned, Asked, Told, UserKey
+from discreet.storage import canonical
+from discreet.storage.journal import SQLiteJournal
 
 CANARY = 987654.25
 KINDS = ("box", "context", "candidates")
@@ -418,7 +418,7 @@ def test_a_release_that_nobody_can_learn_from_is_not_committed(monkeypatch):
     def fail_to_learn(*arguments):
         raise FloatingPointError
 
-    monkeypatch.setattr("discreet.study.learn", fail_to_learn)
+    monkeypatch.setattr("discreet.learning.study.learn", fail_to_learn)
     for call in (bandit.finish, bandit.ask):
         with pytest.raises(FloatingPointError):
             call()
@@ -1080,7 +1080,7 @@ def test_an_interrupt_between_commit_and_apply_leaves_a_journal_that_resumes(tmp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("discreet.privatizer.Privatizer.tell", interrupted)
+        patch.setattr("discreet.trusted.privatizer.Privatizer.tell", interrupted)
         with pytest.raises(KeyboardInterrupt):
             bandit.tell(trial, 0.5)
     with pytest.raises(Refused, match="open its journal again"):

@@ -7,13 +7,22 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import canonical
-from discreet.bank import AMPLITUDES, LEVEL, Bank, Choice, _gain, _Judge, bank_of, pool
-from discreet.budget import NonPrivate
-from discreet.domain import Box, Categorical
-from discreet.kernels import Learned, Matern, Polynomial, SquaredExponential
-from discreet.plan import Plan
-from discreet.prior import Prior
+from discreet.agreement.plan import Plan
+from discreet.agreement.prior import Prior
+from discreet.domain.box import Box, Categorical
+from discreet.features.kernels import Learned, Matern, Polynomial, SquaredExponential
+from discreet.learning.kernel_bank import (
+    AMPLITUDES,
+    LEVEL,
+    Bank,
+    Choice,
+    _gain,
+    _Judge,
+    bank_of,
+    pool,
+)
+from discreet.privacy.budget import NonPrivate
+from discreet.storage import canonical
 
 LINE = Box({"x": (0, 1)})
 SQUARE = Box({"x": (0, 1), "y": (0, 1)})

@@ -9,18 +9,19 @@ import numpy as np
 import pytest
 from tests.looked import LookedAt
 
-from discreet import canonical, mechanism
-from discreet.bank import bank_of, pool
-from discreet.belief import Belief
-from discreet.budget import JointDP, NonPrivate, Simulation
-from discreet.domain import Box
-from discreet.epoch import learn, open_epoch
-from discreet.kernels import Learned, SquaredExponential
-from discreet.plan import Plan, Schedule
-from discreet.prior import Prior
-from discreet.randomness import Seeded
-from discreet.release import GENESIS, Release
-from discreet.sums import Sums
+from discreet.agreement.plan import Plan, Schedule
+from discreet.agreement.prior import Prior
+from discreet.agreement.release import GENESIS, Release
+from discreet.domain.box import Box
+from discreet.features.kernels import Learned, SquaredExponential
+from discreet.learning.belief import Belief
+from discreet.learning.epoch import learn, open_epoch
+from discreet.learning.kernel_bank import bank_of, pool
+from discreet.privacy.budget import JointDP, NonPrivate, Simulation
+from discreet.storage import canonical
+from discreet.trusted import mechanism
+from discreet.trusted.randomness import Seeded
+from discreet.trusted.sums import Sums
 
 PRIVACY = {"none": NonPrivate(), "joint": JointDP(4.0, 1e-3)}
 KINDS = ("box", "candidates")

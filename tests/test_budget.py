@@ -10,10 +10,10 @@ from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate, Simulation
-from discreet.domain import Box
+from discreet.agreement.plan import Plan
+from discreet.domain.box import Box
 from discreet.errors import InvalidArgument, LargeDelta
-from discreet.plan import Plan
+from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate, Simulation
 
 RNG = np.random.default_rng(0)
 GRID = [

@@ -28,10 +28,10 @@ from discreet import (
     SquaredExponential,
     Study,
 )
-from discreet.cli import main
+from discreet.cli.program import main
 from discreet.experiments.figures import demo_figure
-from discreet.journal import SQLiteJournal
-from discreet.simulation import Run
+from discreet.simulation.play import Run
+from discreet.storage.journal import SQLiteJournal
 
 DOSE, AGE, REWARD = (0.0, 10.0), (18.0, 90.0), (0.0, 1.0)
 USERS = 1_000

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.domain import Box, Categorical, Integer
+from discreet.domain.box import Box, Categorical, Integer
 from discreet.errors import InvalidArgument
 
 CANARY = 987654.321

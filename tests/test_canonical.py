@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 from numpy.typing import NDArray
 
-from discreet.canonical import decode, digest, encode
 from discreet.errors import InvalidArgument, Malformed
+from discreet.storage.canonical import decode, digest, encode
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 import typer.main
 
 from discreet import JointDP, Study
-from discreet.cli import app
+from discreet.cli.program import app
 
 KEYS = {
     "problem", "model", "protect", "epsilon", "delta", "rounds", "runs", "regret_mean",

@@ -8,7 +8,7 @@ import sys
 import pytest
 import typer.main
 
-from discreet.cli import app
+from discreet.cli.program import app
 
 COMMANDS = set(typer.main.get_command(app).commands)
 SHELLS = ("bash", "zsh", "fish")
@@ -67,8 +67,8 @@ def test_completion_is_installed_for_a_shell(tmp_path, shell, place):
 
 
 def test_completion_loads_neither_numpy_nor_scipy_nor_matplotlib():
-    code = "import json, sys, discreet.cli; print(json.dumps(sorted(sys.modules)))"
+    code = "import json, sys, discreet.cli.program; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(json.loads(done.stdout))
     assert "discreet.cli.simulate" in loaded
-    assert not loaded & {"numpy", "scipy", "matplotlib", "joblib", "discreet.plan"}
+    assert not loaded & {"numpy", "scipy", "matplotlib", "joblib", "discreet.agreement.plan"}

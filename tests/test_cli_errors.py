@@ -13,7 +13,7 @@ from typing import Literal, get_origin
 import pytest
 import typer.main
 
-from discreet.cli import app
+from discreet.cli.program import app
 
 COMMANDS = typer.main.get_command(app).commands
 ROOT = Path(__file__).parent.parent

@@ -24,8 +24,8 @@ from discreet import (
     SquaredExponential,
     Study,
 )
-from discreet.archive import Archive
-from discreet.cli import surface
+from discreet.cli import study_figure as surface
+from discreet.protocol.archive import Archive
 
 PRIVATE = JointDP(4.0, 1e-6)
 DOSE, AGE, PILLS = (0, 10), (18, 90), Integer(1, 4)

@@ -106,9 +106,11 @@ def test_a_prior_of_a_simulation_is_an_earlier_export(run, tmp_path):
 def test_the_words_of_the_command_line_are_those_of_the_library():
     from typing import get_args
 
-    from discreet import budget, encodings, features, simulation, streams
     from discreet.cli import choices
-    from discreet.experiments import problems
+    from discreet.features import choose as features
+    from discreet.privacy import budget, encodings, streams
+    from discreet.simulation import play as simulation
+    from discreet.simulation import problems
 
     pairs = [
         (choices.Model, simulation.Model),

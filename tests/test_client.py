@@ -16,8 +16,7 @@ from discreet import (
     Plan,
     Server,
 )
-from discreet.budget import Simulation
-from discreet.client import fresh_id
+from discreet.agreement.release import Release
 from discreet.errors import (
     DiscreetError,
     InvalidArgument,
@@ -29,11 +28,12 @@ from discreet.errors import (
     TrialClosed,
     UnknownTrial,
 )
-from discreet.journal import SQLiteJournal
-from discreet.messages import Decline, Offer, Receipt, Report, Request, read, write
-from discreet.pin import Pin, check_epoch
-from discreet.release import Release
-from discreet.residuals import Noise, Residual
+from discreet.privacy.budget import Simulation
+from discreet.privacy.clipping import Noise, Residual
+from discreet.protocol.messages import Decline, Offer, Receipt, Report, Request, read, write
+from discreet.protocol.verifier import Pin, check_epoch
+from discreet.storage.journal import SQLiteJournal
+from discreet.trusted.client import fresh_id
 
 PLANS = local_plans()
 PLAN = PLANS["reward"]
@@ -195,7 +195,7 @@ def test_a_client_resumes_from_wherever_it_stopped(step):
 
 
 def test_a_report_that_could_not_be_kept_is_not_shown_and_not_drawn_again(monkeypatch):
-    from discreet import mechanism
+    from discreet.trusted import mechanism
 
     draws = []
     real = mechanism.report
@@ -610,7 +610,7 @@ def test_a_journal_does_not_change_where_noise_comes_from(tmp_path, first):
 
 
 def test_what_is_private_is_in_no_repr():
-    from discreet.client import Chosen
+    from discreet.trusted.client import Chosen
 
     assert "0.3" not in repr(Chosen(np.array([0.3]), 3))
     assert "3" not in repr(Chosen(np.array([0.3]), 3))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.coordinates import (
+from discreet.domain.coordinates import (
     FEWEST_STEPS,
     LARGEST_INTEGER,
     Categorical,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.contracts.noise import streamed as streamed_path
 
-from discreet.audit import lower_bound
-from discreet.correlated_audit import (
+from discreet.audit.contest import lower_bound
+from discreet.audit.streams import (
     CHANGE,
     RELEASES,
     Redrawn,
@@ -17,8 +17,8 @@ from discreet.correlated_audit import (
     stream_trials,
     streamed,
 )
-from discreet.noise import BLT, SquareRoot, Tree
-from discreet.randomness import OperatingSystem
+from discreet.privacy.correlation import BLT, SquareRoot, Tree
+from discreet.trusted.randomness import OperatingSystem
 
 STRATEGIES = {"tree": Tree(), "square root": SquareRoot(), "BLT": BLT.fit(RELEASES)}
 DRAWS = 30_000

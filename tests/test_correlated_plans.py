@@ -23,23 +23,23 @@ from discreet import (
     Simulation,
     SquaredExponential,
     Study,
-    canonical,
-    forecast,
-    mechanism,
 )
+from discreet.agreement.release import Release
 from discreet.bandit import Record
-from discreet.encodings import FourierEncoding, GramEncoding
-from discreet.epoch import Epoch
 from discreet.errors import InvalidArgument, Refused, StudyEnded
-from discreet.messages import Answer, Ask
-from discreet.noise import BLT, SquareRoot, Tree
-from discreet.prefixes import PrefixBelief, Proven
-from discreet.randomness import OperatingSystem
-from discreet.release import Release
-from discreet.residuals import Noise, Residual
-from discreet.session import Asked, Told, UserKey
-from discreet.simulation import Setting, simulate
-from discreet.theory import width
+from discreet.learning.epoch import Epoch
+from discreet.learning.prefix_belief import PrefixBelief, Proven
+from discreet.learning.theory import width
+from discreet.privacy.clipping import Noise, Residual
+from discreet.privacy.correlation import BLT, SquareRoot, Tree
+from discreet.privacy.encodings import FourierEncoding, GramEncoding
+from discreet.protocol.messages import Answer, Ask
+from discreet.protocol.rounds import Asked, Told, UserKey
+from discreet.simulation import forecast
+from discreet.simulation.play import Setting, simulate
+from discreet.storage import canonical
+from discreet.trusted import mechanism
+from discreet.trusted.randomness import OperatingSystem
 
 NOISES = ["tree", "square root", "blt"]
 
@@ -492,7 +492,7 @@ def test_a_forecast_is_for_independent_noise():
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_simulations_play_it(noise):
-    from discreet.experiments.problems import find_problem
+    from discreet.simulation.problems import find_problem
 
     privacy = JointDP(1.0, 0.1)
     changes = {"noise": noise, "confidence": "theory", "norm": 1.0}

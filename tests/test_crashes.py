@@ -16,12 +16,14 @@ import numpy as np
 import pytest
 from tests.crash_writer import PLAN, PRIVATE_PLAN, reward
 
-from discreet import Bandit, canonical, mechanism
+from discreet import Bandit
+from discreet.agreement.release import Release
 from discreet.bandit import Record
-from discreet.epoch import Epoch
 from discreet.errors import TrialClosed
-from discreet.journal import SQLiteJournal
-from discreet.release import Release
+from discreet.learning.epoch import Epoch
+from discreet.storage import canonical
+from discreet.storage.journal import SQLiteJournal
+from discreet.trusted import mechanism
 
 KILLS = int(os.environ.get("DISCREET_KILLS", "20"))
 WRITER = Path(__file__).with_name("crash_writer.py")

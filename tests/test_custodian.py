@@ -19,8 +19,8 @@ from discreet import (
     Schedule,
     Simulation,
     SquaredExponential,
-    mechanism,
 )
+from discreet.agreement.release import GENESIS, Release
 from discreet.errors import (
     BetweenEpochs,
     InvalidArgument,
@@ -32,11 +32,11 @@ from discreet.errors import (
     TrialClosed,
     UnknownTrial,
 )
-from discreet.looks import FOUR_LOOKS
-from discreet.messages import Answer, Ask, Decline, Opening, Receipt, read, write
-from discreet.pin import check_epoch
-from discreet.release import GENESIS, Release
-from discreet.residuals import Noise, Residual
+from discreet.privacy.clipping import Noise, Residual
+from discreet.privacy.looks import FOUR_LOOKS
+from discreet.protocol.messages import Answer, Ask, Decline, Opening, Receipt, read, write
+from discreet.protocol.verifier import check_epoch
+from discreet.trusted import mechanism
 
 PRIVACY = {
     "decisions": JointDP(epsilon=2.0, delta=1e-2),

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from discreet.differences import difference_grid
 from discreet.errors import InvalidArgument
-from discreet.features import FourierFeatures, choose
-from discreet.kernels import Matern, Polynomial, SquaredExponential
+from discreet.features.choose import FourierFeatures, choose
+from discreet.features.difference_grid import difference_grid
+from discreet.features.kernels import Matern, Polynomial, SquaredExponential
 
 
 def _without_zero():

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from discreet.directions import MOST, Prospect, _Gain, best_directions
-from discreet.encodings import RewardEncoding
-from discreet.features import choose
-from discreet.inference import Clipped
-from discreet.kernels import Learned, SquaredExponential
-from discreet.posterior import Posterior
-from discreet.residuals import Noise, Residual
-from discreet.window import Block, Window
+from discreet.features.choose import choose
+from discreet.features.kernels import Learned, SquaredExponential
+from discreet.learning.directions import MOST, Prospect, _Gain, best_directions
+from discreet.learning.inference import Clipped
+from discreet.learning.posterior import Posterior
+from discreet.learning.window import Block, Window
+from discreet.privacy.clipping import Noise, Residual
+from discreet.privacy.encodings import RewardEncoding
 
 FEATURES = {
     "line": choose(SquaredExponential(0.15), widths=(1.0,), error=1e-2),

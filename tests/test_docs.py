@@ -9,7 +9,7 @@ import pytest
 import typer.main
 
 import discreet
-from discreet.cli import app
+from discreet.cli.program import app
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

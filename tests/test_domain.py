@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from discreet import canonical
-from discreet.domain import LARGEST_SWEEP, Box, Categorical, Continuous, Coordinate, Integer
+from discreet.domain.box import LARGEST_SWEEP, Box, Categorical, Continuous, Coordinate, Integer
 from discreet.errors import InvalidArgument
+from discreet.storage import canonical
 
 Floats = NDArray[np.float64]
 

@@ -8,8 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from discreet.budget import Simulation
-from discreet.encodings import (
+from discreet.errors import InvalidArgument
+from discreet.features.choose import choose
+from discreet.features.kernels import Additive, Linear, Matern, Polynomial, SquaredExponential
+from discreet.privacy.budget import Simulation
+from discreet.privacy.clipping import MOST_ROUNDS, Residual, fixed_point
+from discreet.privacy.encodings import (
     ENCODINGS,
     AnnouncedEncoding,
     FourierEncoding,
@@ -17,11 +21,7 @@ from discreet.encodings import (
     RewardEncoding,
     _at_most_unit,
 )
-from discreet.errors import InvalidArgument
-from discreet.features import choose
-from discreet.kernels import Additive, Linear, Matern, Polynomial, SquaredExponential
-from discreet.randomness import Seeded, integer_noise
-from discreet.residuals import MOST_ROUNDS, Residual, fixed_point
+from discreet.trusted.randomness import Seeded, integer_noise
 
 
 def _map(kernel, d, **options):

@@ -5,20 +5,28 @@ import dataclasses
 import numpy as np
 import pytest
 
-from discreet import canonical
-from discreet.bank import pool
-from discreet.belief import Belief
-from discreet.budget import JointDP, NonPrivate
-from discreet.domain import Box, Integer
-from discreet.epoch import SHARES, SMALLEST_WIDTH, Epoch, foreseen, is_design, learn, open_epoch
+from discreet.agreement.plan import Exploration, Plan, Schedule
+from discreet.agreement.prior import Prior
+from discreet.agreement.release import GENESIS, Release
+from discreet.domain.box import Box, Integer
 from discreet.errors import InvalidArgument
-from discreet.inference import expected_posterior
-from discreet.kernels import Learned, Polynomial, SquaredExponential
-from discreet.plan import Exploration, Plan, Schedule
-from discreet.policy import unpacked
-from discreet.prior import Prior
-from discreet.release import GENESIS, Release
-from discreet.window import Window
+from discreet.features.kernels import Learned, Polynomial, SquaredExponential
+from discreet.learning.belief import Belief
+from discreet.learning.epoch import (
+    SHARES,
+    SMALLEST_WIDTH,
+    Epoch,
+    foreseen,
+    is_design,
+    learn,
+    open_epoch,
+)
+from discreet.learning.inference import expected_posterior
+from discreet.learning.kernel_bank import pool
+from discreet.learning.policy import unpacked
+from discreet.learning.window import Window
+from discreet.privacy.budget import JointDP, NonPrivate
+from discreet.storage import canonical
 
 BOX = Box({"x": (0, 1), "n": Integer(0, 5)}, feasible="x * n <= 4")
 

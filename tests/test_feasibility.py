@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from discreet.domain.feasibility import DEEPEST_NESTING, LONGEST_TEXT, Predicate
 from discreet.errors import InvalidArgument
-from discreet.feasibility import DEEPEST_NESTING, LONGEST_TEXT, Predicate
 
 KINDS = {"x": None, "y": None, "arm": ("a", "b", "c")}
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.certificates import DifferenceSet
 from discreet.errors import InvalidArgument, OutOfReach
-from discreet.features import (
+from discreet.features.choose import (
     AdditiveFeatures,
     FeaturePart,
     FourierFeatures,
@@ -18,8 +17,17 @@ from discreet.features import (
     choose,
     measured_error,
 )
-from discreet.grids import common_rule
-from discreet.kernels import Additive, Learned, Linear, Matern, Part, Polynomial, SquaredExponential
+from discreet.features.error_bounds import DifferenceSet
+from discreet.features.grids import common_rule
+from discreet.features.kernels import (
+    Additive,
+    Learned,
+    Linear,
+    Matern,
+    Part,
+    Polynomial,
+    SquaredExponential,
+)
 
 MIXED = Additive(
     (

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from discreet import JointDP
 from discreet.errors import InvalidArgument
 from discreet.experiments import figures
-from discreet.experiments.problems import find_problem
-from discreet.simulation import Setting, simulate
+from discreet.simulation.play import Setting, simulate
+from discreet.simulation.problems import find_problem
 
 
 @cache

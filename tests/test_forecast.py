@@ -18,18 +18,18 @@ from discreet import (
     Schedule,
     SquaredExponential,
 )
-from discreet.belief import Belief
-from discreet.budget import GaussianPrivacy
-from discreet.cli import main
-from discreet.drawn import Drawn, draw_function
-from discreet.epoch import foreseen
+from discreet.cli.program import main
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.experiments import figures
 from discreet.experiments.figures import forecast_figure
-from discreet.forecast import forecast, rounds_to_signal
-from discreet.looks import FOUR_LOOKS
-from discreet.outlook import Estimate
-from discreet.search import spread
+from discreet.learning.belief import Belief
+from discreet.learning.epoch import foreseen
+from discreet.learning.search import spread
+from discreet.privacy.budget import GaussianPrivacy
+from discreet.privacy.looks import FOUR_LOOKS
+from discreet.simulation.forecast import forecast, rounds_to_signal
+from discreet.simulation.forecast_report import Estimate
+from discreet.simulation.prior_problem import Drawn, draw_function
 
 LINE = Box({"dose": (0, 10)})
 KERNEL = SquaredExponential(0.3)

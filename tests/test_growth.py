@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 from tests.looked import LookedAt
 
-from discreet.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate
+from discreet.agreement.plan import Schedule
 from discreet.errors import InvalidArgument
-from discreet.experiments import between, crowds, growth, paper_figures
-from discreet.experiments.crowds import decision_sets, play_crowd
+from discreet.experiments import batched as crowds
+from discreet.experiments import growth, paper_figures
+from discreet.experiments import shuffling as between
+from discreet.experiments.batched import decision_sets, play_crowd
+from discreet.experiments.contenders import Played, play
 from discreet.experiments.growth import WAY, growth_of, growth_trials
-from discreet.experiments.problems import Bumps, find_problem
-from discreet.experiments.ways import Played, play
-from discreet.plan import Schedule
-from discreet.simulation import Setting, World, plan_for
+from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate
+from discreet.simulation.play import Setting, World, plan_for
+from discreet.simulation.problems import Bumps, find_problem
 
 MODELS = {"none": NonPrivate(), "joint": JointDP(5.0, 0.1), "local": LocalDP(5.0, 0.1)}
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from tests.looked import LookedAt
 
-from discreet import mechanism
-from discreet.belief import Belief
-from discreet.budget import JointDP, Simulation
-from discreet.domain import Box
-from discreet.encodings import ENCODINGS
-from discreet.epoch import learn, open_epoch
-from discreet.features import choose
-from discreet.inference import (
+from discreet.agreement.plan import Plan, Schedule
+from discreet.agreement.release import GENESIS
+from discreet.domain.box import Box
+from discreet.features.choose import choose
+from discreet.features.kernels import SquaredExponential
+from discreet.learning.belief import Belief
+from discreet.learning.epoch import learn, open_epoch
+from discreet.learning.inference import (
     SATURATED,
     Clipped,
     expected_posterior,
@@ -25,14 +25,14 @@ from discreet.inference import (
     read,
     unclipped_variance,
 )
-from discreet.kernels import SquaredExponential
-from discreet.plan import Plan, Schedule
-from discreet.posterior import Posterior
-from discreet.randomness import Seeded
-from discreet.release import GENESIS
-from discreet.residuals import Residual
-from discreet.sums import Sums
-from discreet.window import Block
+from discreet.learning.posterior import Posterior
+from discreet.learning.window import Block
+from discreet.privacy.budget import JointDP, Simulation
+from discreet.privacy.clipping import Residual
+from discreet.privacy.encodings import ENCODINGS
+from discreet.trusted import mechanism
+from discreet.trusted.randomness import Seeded
+from discreet.trusted.sums import Sums
 
 FEATURES = choose(SquaredExponential(0.3), widths=np.ones(1), error=1e-2)
 M = FEATURES.dimension

@@ -12,12 +12,22 @@ import numpy as np
 import pytest
 from tests.kept import Kept
 
-from discreet import Box, Client, LocalDP, Plan, Schedule, Server, SquaredExponential, canonical
-from discreet.budget import Simulation
-from discreet.client import Record as ClientRecord
+from discreet import Box, Client, LocalDP, Plan, Schedule, Server, SquaredExponential
 from discreet.errors import DiscreetError
-from discreet.messages import Decline, Message, Offer, Receipt, Report, Request, read, write
-from discreet.server import Record as ServerRecord
+from discreet.privacy.budget import Simulation
+from discreet.protocol.messages import (
+    Decline,
+    Message,
+    Offer,
+    Receipt,
+    Report,
+    Request,
+    read,
+    write,
+)
+from discreet.protocol.server import Record as ServerRecord
+from discreet.storage import canonical
+from discreet.trusted.client import Record as ClientRecord
 
 
 def make_plan(first, rounds):

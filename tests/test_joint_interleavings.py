@@ -22,18 +22,18 @@ from discreet import (
     Schedule,
     Simulation,
     SquaredExponential,
-    canonical,
 )
-from discreet.custodian import Entered
-from discreet.custodian import Record as CustodianRecord
+from discreet.agreement.release import Release
 from discreet.errors import DiscreetError
-from discreet.mechanism import release as release_of
-from discreet.messages import Answer, Ask, Decline, Message, Opening, Receipt, write
-from discreet.publisher import Record as PublisherRecord
-from discreet.randomness import source
-from discreet.release import Release
-from discreet.session import Told
-from discreet.sums import Sums
+from discreet.protocol.messages import Answer, Ask, Decline, Message, Opening, Receipt, write
+from discreet.protocol.publisher import Record as PublisherRecord
+from discreet.protocol.rounds import Told
+from discreet.storage import canonical
+from discreet.trusted.custodian import Entered
+from discreet.trusted.custodian import Record as CustodianRecord
+from discreet.trusted.mechanism import release as release_of
+from discreet.trusted.randomness import source
+from discreet.trusted.sums import Sums
 
 
 def make_plan(first, expire_after):

@@ -17,7 +17,7 @@ from discreet.errors import (
     JournalForeign,
     JournalLocked,
 )
-from discreet.journal import SQLiteJournal
+from discreet.storage.journal import SQLiteJournal
 
 BODIES = [b"record %d " % number * (1 + number * 7 % 40) for number in range(60)]
 
@@ -57,7 +57,7 @@ def leave_unclosed(path):
     """Fill the journal in a process that is killed, so that records are in the -wal."""
     code = """
 import os, signal, sys
-from discreet.journal import SQLiteJournal
+from discreet.storage.journal import SQLiteJournal
 journal = SQLiteJournal(sys.argv[1])
 for number in range(60):
     journal.append(b"record %d " % number * (1 + number * 7 % 40))
@@ -276,7 +276,7 @@ def test_another_process_is_refused_at_once(path):
     code = """
 import sys
 from discreet.errors import JournalLocked
-from discreet.journal import SQLiteJournal
+from discreet.storage.journal import SQLiteJournal
 try:
     SQLiteJournal(sys.argv[1]).close()
     print("opened")
@@ -314,7 +314,7 @@ def test_a_failed_opening_releases_the_file(path):
 FORKED = """
 import os, sys
 from discreet.errors import JournalLocked
-from discreet.journal import SQLiteJournal
+from discreet.storage.journal import SQLiteJournal
 path = sys.argv[1]
 def refused(use):
     try:
@@ -351,7 +351,7 @@ def test_a_forked_child_is_refused_and_cannot_harm_its_parent(tmp_path):
 
 KILLED = """
 import sys
-from discreet.journal import SQLiteJournal
+from discreet.storage.journal import SQLiteJournal
 journal = SQLiteJournal(sys.argv[1])
 number = sum(1 for _ in journal.records())
 while True:
@@ -392,7 +392,7 @@ def test_a_full_disk_leaves_whole_batches_only(path):
 FULL = """
 import resource, signal, sys
 from discreet.errors import JournalFailed, Refused
-from discreet.journal import SQLiteJournal
+from discreet.storage.journal import SQLiteJournal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 journal = SQLiteJournal(sys.argv[1])
 journal.append(b"one")
@@ -417,7 +417,7 @@ def test_an_interrupted_append_leaves_nothing_behind(path, monkeypatch):
 
     with SQLiteJournal(path) as journal:
         with monkeypatch.context() as patch:
-            patch.setattr("discreet.journal._link", interrupt)
+            patch.setattr("discreet.storage.journal._link", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 journal.append(b"one", b"two")
         journal.append(b"three")

@@ -10,7 +10,7 @@ from scipy import integrate, stats
 from sklearn.gaussian_process import kernels as oracle
 
 from discreet.errors import InvalidArgument
-from discreet.kernels import (
+from discreet.features.kernels import (
     Additive,
     Learned,
     Linear,

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import Box, JointDP, Plan, SquaredExponential
-from discreet.bank import pool
-from discreet.inference import DOUBTS, likeliest
-from discreet.laws import OPTIONS, best_of, laws_of
-from discreet.study import Study
+from discreet.learning.inference import DOUBTS, likeliest
+from discreet.learning.kernel_bank import pool
+from discreet.learning.laws import OPTIONS, best_of, laws_of
+from discreet.learning.study import Study
 
 
 def _plan(decisions="candidates"):

@@ -17,7 +17,6 @@ from discreet import (
     Schedule,
     Simulation,
     SquaredExponential,
-    canonical,
 )
 from discreet.bandit import Record
 from discreet.errors import (
@@ -28,9 +27,10 @@ from discreet.errors import (
     TrialClosed,
     UnknownTrial,
 )
-from discreet.messages import Report, write
-from discreet.session import Abandoned, Asked, Told
-from discreet.study import Study
+from discreet.learning.study import Study
+from discreet.protocol.messages import Report, write
+from discreet.protocol.rounds import Abandoned, Asked, Told
+from discreet.storage import canonical
 
 SCHEDULE = Schedule(first=4, growth=1.5)
 

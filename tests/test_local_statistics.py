@@ -7,18 +7,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import canonical, mechanism
-from discreet.bank import pool
-from discreet.belief import Belief
-from discreet.budget import JointDP, LocalDP, NonPrivate, Simulation
-from discreet.domain import Box
-from discreet.encodings import FourierEncoding, GramEncoding, RewardEncoding
-from discreet.epoch import foreseen, learn, of_sum, open_epoch
+from discreet.agreement.plan import Plan, Schedule
+from discreet.agreement.release import GENESIS, Release
+from discreet.domain.box import Box
 from discreet.errors import InvalidArgument, Refused
-from discreet.kernels import SquaredExponential
-from discreet.plan import Plan, Schedule
-from discreet.randomness import Seeded
-from discreet.release import GENESIS, Release
+from discreet.features.kernels import SquaredExponential
+from discreet.learning.belief import Belief
+from discreet.learning.epoch import foreseen, learn, of_sum, open_epoch
+from discreet.learning.kernel_bank import pool
+from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Simulation
+from discreet.privacy.encodings import FourierEncoding, GramEncoding, RewardEncoding
+from discreet.storage import canonical
+from discreet.trusted import mechanism
+from discreet.trusted.randomness import Seeded
 
 KINDS = ("gram", "fourier", "reward")
 LOCAL, JOINT = LocalDP(2.0, 1e-3), JointDP(2.0, 1e-3)

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet import Box, JointDP, LocalDP, NonPrivate, Plan, SquaredExponential, canonical
-from discreet.budget import GaussianPrivacy
+from discreet import Box, JointDP, LocalDP, NonPrivate, Plan, SquaredExponential
+from discreet.agreement.schedule import Exploration
 from discreet.errors import InvalidArgument, Malformed
-from discreet.looks import FOUR_LOOKS, MOST_LOOKS, ONE_LOOK, check_looks, in_sight, reach
-from discreet.residuals import SLACK_PER_INTEGER
-from discreet.schedule import Exploration
+from discreet.privacy.budget import GaussianPrivacy
+from discreet.privacy.clipping import SLACK_PER_INTEGER
+from discreet.privacy.looks import FOUR_LOOKS, MOST_LOOKS, ONE_LOOK, check_looks, in_sight, reach
+from discreet.storage import canonical
 
 JOINT = JointDP(1.0, 1e-3)
 BOX = Box({"x": (0, 1)})

@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import looks_audit
-from discreet.audit import lower_bound
-from discreet.budget import Simulation
-from discreet.correlated_audit import GlassPrivatizer, NodeGame
-from discreet.looks import FOUR_LOOKS
-from discreet.looks_audit import (
+from discreet.audit import looks as looks_audit
+from discreet.audit.contest import lower_bound
+from discreet.audit.looks import (
     CONTROLS,
     RELEASES,
     OneLookPaid,
@@ -20,9 +17,12 @@ from discreet.looks_audit import (
     WholeLooks,
     looks_trials,
 )
-from discreet.privatizer import Privatizer
-from discreet.randomness import OperatingSystem
-from discreet.session import Asked, Told
+from discreet.audit.streams import GlassPrivatizer, NodeGame
+from discreet.privacy.budget import Simulation
+from discreet.privacy.looks import FOUR_LOOKS
+from discreet.protocol.rounds import Asked, Told
+from discreet.trusted.privatizer import Privatizer
+from discreet.trusted.randomness import OperatingSystem
 
 DRAWS = 30_000
 #: Each bound is wrong with this probability at most.

@@ -13,20 +13,20 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from discreet.budget import GaussianPrivacy, JointDP
-from discreet.correlated_audit import GlassPrivatizer
-from discreet.domain import Box
-from discreet.encodings import RewardEncoding
-from discreet.epoch import Epoch
+from discreet.agreement.plan import Plan, Schedule
+from discreet.agreement.release import GENESIS
+from discreet.audit.streams import GlassPrivatizer
+from discreet.domain.box import Box
 from discreet.errors import InvalidArgument
-from discreet.features import choose
-from discreet.kernels import SquaredExponential
-from discreet.looks import FOUR_LOOKS, MOST_LOOKS, ONE_LOOK, check_looks, reach
-from discreet.plan import Plan, Schedule
-from discreet.policy import Policy
-from discreet.release import GENESIS
-from discreet.residuals import SLACK_PER_INTEGER, SMALLEST_STD, Noise, Residual
-from discreet.session import Asked, Told
+from discreet.features.choose import choose
+from discreet.features.kernels import SquaredExponential
+from discreet.learning.epoch import Epoch
+from discreet.learning.policy import Policy
+from discreet.privacy.budget import GaussianPrivacy, JointDP
+from discreet.privacy.clipping import SLACK_PER_INTEGER, SMALLEST_STD, Noise, Residual
+from discreet.privacy.encodings import RewardEncoding
+from discreet.privacy.looks import FOUR_LOOKS, MOST_LOOKS, ONE_LOOK, check_looks, reach
+from discreet.protocol.rounds import Asked, Told
 
 DELTA = 0.01
 #: Rounding of norms: `Plan.mu` is a relative 1e-9 below what is promised.

@@ -5,16 +5,16 @@ import pytest
 from scipy import stats
 from scipy.special import ndtr
 
-from discreet import mechanism
-from discreet.belief import Belief
-from discreet.budget import JointDP, NonPrivate, Simulation
-from discreet.domain import Box
-from discreet.epoch import open_epoch
-from discreet.kernels import SquaredExponential
-from discreet.plan import Plan, Schedule
-from discreet.randomness import OperatingSystem, Seeded
-from discreet.release import GENESIS
-from discreet.sums import Sums
+from discreet.agreement.plan import Plan, Schedule
+from discreet.agreement.release import GENESIS
+from discreet.domain.box import Box
+from discreet.features.kernels import SquaredExponential
+from discreet.learning.belief import Belief
+from discreet.learning.epoch import open_epoch
+from discreet.privacy.budget import JointDP, NonPrivate, Simulation
+from discreet.trusted import mechanism
+from discreet.trusted.randomness import OperatingSystem, Seeded
+from discreet.trusted.sums import Sums
 
 JOINT = JointDP(1.0, 1e-3)
 

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import Box, JointDP, LocalDP, Plan, Schedule, SquaredExponential
+from discreet.agreement.release import Release
 from discreet.errors import InvalidArgument, Malformed
-from discreet.messages import (
+from discreet.protocol.messages import (
     MOST_BYTES,
     Action,
     Answer,
@@ -29,7 +30,6 @@ from discreet.messages import (
     read,
     write,
 )
-from discreet.release import Release
 
 WIRE = Path(__file__).parent / "wire"
 LOCAL, JOINT = (Request, Offer, Report, Decline, Receipt), (Ask, Action, Answer, Release, Opening)
@@ -366,7 +366,7 @@ def test_the_union_of_messages_is_what_the_tests_cover():
 
 def golden():
     """The messages of the golden files: run this file to write them anew, on purpose."""
-    from discreet.study import Study
+    from discreet.learning.study import Study
 
     plan = Plan(
         domain=Box({"dose": (0, 10)}),

@@ -12,9 +12,9 @@ from scipy.linalg import toeplitz
 from scipy.special import comb
 from tests.contracts.noise import NoiseContract, streamed
 
-from discreet.budget import GaussianPrivacy
 from discreet.errors import InvalidArgument
-from discreet.noise import BLT, Independent, SquareRoot, State, Tree, multiplier
+from discreet.privacy.budget import GaussianPrivacy
+from discreet.privacy.correlation import BLT, Independent, SquareRoot, State, Tree, multiplier
 
 #: The set of the errata, section 2, for 10^4 releases.
 ERRATA_BLT = BLT(

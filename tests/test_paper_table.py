@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from discreet.experiments.contenders import Played, Trial, play
 from discreet.experiments.paper_table import (
     RUNS,
     SLOPES,
@@ -16,7 +17,6 @@ from discreet.experiments.paper_table import (
 )
 from discreet.experiments.runs import read_runs, write_runs
 from discreet.experiments.sweep import job_of
-from discreet.experiments.ways import Played, Trial, play
 
 DATA = Path(__file__).parent.parent / "docs/data/paper-table.csv"
 

@@ -8,15 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet import canonical
-from discreet.budget import JointDP, LocalDP, NonPrivate
-from discreet.domain import Box, Categorical, Integer
-from discreet.encodings import ENCODINGS, FourierEncoding, GramEncoding, RewardEncoding
+from discreet.agreement.plan import Exploration, Plan, Schedule
+from discreet.agreement.prior import Prior
+from discreet.domain.box import Box, Categorical, Integer
 from discreet.errors import InvalidArgument, Malformed, OutOfReach
-from discreet.features import choose
-from discreet.kernels import Additive, Learned, Linear, Matern, Part, Polynomial, SquaredExponential
-from discreet.plan import Exploration, Plan, Schedule
-from discreet.prior import Prior
+from discreet.features.choose import choose
+from discreet.features.kernels import (
+    Additive,
+    Learned,
+    Linear,
+    Matern,
+    Part,
+    Polynomial,
+    SquaredExponential,
+)
+from discreet.privacy.budget import JointDP, LocalDP, NonPrivate
+from discreet.privacy.encodings import ENCODINGS, FourierEncoding, GramEncoding, RewardEncoding
+from discreet.storage import canonical
 
 BOX = Box({"x": (0, 1), "y": (0, 1)})
 CONTEXT = Box({"dose": (0, 10), "age": (18, 90)}, context=["age"])

@@ -32,8 +32,8 @@ from discreet import (
     Study,
     read_plan,
 )
-from discreet.noise import BLT
 from discreet.plan_file import HINTS, read_settings
+from discreet.privacy.correlation import BLT
 
 EXAMPLES = Path(__file__).parent.parent / "docs/examples"
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import canonical
-from discreet.domain import Box
-from discreet.features import choose
-from discreet.kernels import SquaredExponential
-from discreet.policy import Policy, packed, unpacked
+from discreet.domain.box import Box
+from discreet.features.choose import choose
+from discreet.features.kernels import SquaredExponential
+from discreet.learning.policy import Policy, packed, unpacked
+from discreet.storage import canonical
 
 FEATURES = choose(SquaredExponential(0.3), widths=np.ones(2), error=1e-2)
 M = FEATURES.dimension

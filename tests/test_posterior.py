@@ -8,9 +8,9 @@ from sklearn.gaussian_process import kernels as oracle
 from tests.reference import ExactProcess
 
 from discreet.errors import InvalidArgument
-from discreet.features import choose
-from discreet.kernels import Additive, Polynomial, SquaredExponential
-from discreet.posterior import Posterior
+from discreet.features.choose import choose
+from discreet.features.kernels import Additive, Polynomial, SquaredExponential
+from discreet.learning.posterior import Posterior
 
 SMALL = choose(SquaredExponential(0.4), widths=np.ones(2), error=1e-2)
 EXACT = [(1, 0.5), (1, 0.8), (2, 0.7), (2, (0.5, 1.5)), (3, 1.2), (3, (0.9, 1.3, 2.0))]

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import mechanism
-from discreet.encodings import ENCODINGS, AnnouncedEncoding
-from discreet.features import choose
-from discreet.kernels import SquaredExponential
-from discreet.randomness import SMALLEST_STD, OperatingSystem
-from discreet.residuals import Residual
+from discreet.features.choose import choose
+from discreet.features.kernels import SquaredExponential
+from discreet.privacy.clipping import Residual
+from discreet.privacy.encodings import ENCODINGS, AnnouncedEncoding
+from discreet.trusted import mechanism
+from discreet.trusted.randomness import SMALLEST_STD, OperatingSystem
 
 FEATURES = choose(SquaredExponential(0.3), widths=np.ones(1), error=1e-2)
 WORLDS = (0.0, 1.0)

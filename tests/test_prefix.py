@@ -9,13 +9,13 @@ import pytest
 from discreet import Box, Categorical
 from discreet.errors import InvalidArgument
 from discreet.experiments.prefix import PrefixPlayer, View, release_times, simulate_prefix
-from discreet.experiments.problems import CAMELBACK, find_problem
-from discreet.kernels import SquaredExponential
-from discreet.noise import BLT, Independent, SquareRoot, Tree
-from discreet.prefixes import Practical, Prefix, Proven
-from discreet.residuals import Noise
-from discreet.simulation import Setting, UniformPlayer, World, plan_for, simulate
-from discreet.theory import width
+from discreet.features.kernels import SquaredExponential
+from discreet.learning.prefix_belief import Practical, Prefix, Proven
+from discreet.learning.theory import width
+from discreet.privacy.clipping import Noise
+from discreet.privacy.correlation import BLT, Independent, SquareRoot, Tree
+from discreet.simulation.play import Setting, UniformPlayer, World, plan_for, simulate
+from discreet.simulation.problems import CAMELBACK, find_problem
 
 ROUNDS = 120
 NO_NOISE = 1e6

@@ -10,13 +10,13 @@ from tests.looked import LookedAt
 
 from discreet import Box, JointDP, NonPrivate, Plan, Schedule, Simulation, SquaredExponential
 from discreet.errors import DiscreetError, InvalidArgument, Refused, TrialClosed, UnknownTrial
-from discreet.looks import FOUR_LOOKS
-from discreet.mechanism import release as release_of
-from discreet.privatizer import Privatizer
-from discreet.randomness import OperatingSystem, source
-from discreet.session import Abandoned, Asked, Told, UserKey
-from discreet.study import Study
-from discreet.sums import Sums
+from discreet.learning.study import Study
+from discreet.privacy.looks import FOUR_LOOKS
+from discreet.protocol.rounds import Abandoned, Asked, Told, UserKey
+from discreet.trusted.mechanism import release as release_of
+from discreet.trusted.privatizer import Privatizer
+from discreet.trusted.randomness import OperatingSystem, source
+from discreet.trusted.sums import Sums
 
 POINTS = np.linspace(0.05, 0.95, 6)[:, None]
 REWARDS = np.array([0.1, 0.9, 0.4, 0.0, 1.0, 0.3])

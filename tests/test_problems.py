@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 
 from discreet.errors import InvalidArgument
-from discreet.experiments.problems import (
+from discreet.simulation.problems import (
     CAMELBACK,
     MICHALEWICZ,
     PARTS,

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from tests.kept import Kept
 
-from discreet import Box, JointDP, Plan, Publisher, Schedule, SquaredExponential, Study, canonical
+from discreet import Box, JointDP, Plan, Publisher, Schedule, SquaredExponential, Study
+from discreet.agreement.release import GENESIS, Release
 from discreet.errors import InvalidArgument, JournalDamaged, JournalFailed, StudyEnded
-from discreet.messages import write
-from discreet.release import GENESIS, Release
+from discreet.protocol.messages import write
+from discreet.storage import canonical
 
 PLAN = Plan(
     domain=Box({"dose": (0, 10)}),

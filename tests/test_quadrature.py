@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.certificates import (
+from discreet.errors import InvalidArgument, OutOfReach
+from discreet.features.error_bounds import (
     DifferenceSet,
     Smoothness,
     images,
@@ -15,10 +16,9 @@ from discreet.certificates import (
     radius_of,
     smoothness,
 )
-from discreet.errors import InvalidArgument, OutOfReach
-from discreet.grids import grid_rule
-from discreet.kernels import Matern, SquaredExponential
-from discreet.quadrature import (
+from discreet.features.grids import grid_rule
+from discreet.features.kernels import Matern, SquaredExponential
+from discreet.features.quadrature import (
     features_needed,
     hermite_bound,
     hermite_certificate,

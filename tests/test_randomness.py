@@ -13,16 +13,18 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import ndtr
 
-from discreet.belief import Belief
-from discreet.budget import GaussianPrivacy, JointDP, Simulation
-from discreet.domain import Box
-from discreet.encodings import ENCODINGS
-from discreet.epoch import SHARES, SMALLEST_WIDTH, open_epoch
+from discreet.agreement.plan import Plan
+from discreet.agreement.release import GENESIS
+from discreet.domain.box import Box
 from discreet.errors import InvalidArgument
-from discreet.features import choose
-from discreet.kernels import Additive, Matern, Polynomial, SquaredExponential
-from discreet.plan import Plan
-from discreet.randomness import (
+from discreet.features.choose import choose
+from discreet.features.kernels import Additive, Matern, Polynomial, SquaredExponential
+from discreet.learning.belief import Belief
+from discreet.learning.epoch import SHARES, SMALLEST_WIDTH, open_epoch
+from discreet.privacy.budget import GaussianPrivacy, JointDP, Simulation
+from discreet.privacy.clipping import SLACK_PER_INTEGER, Residual
+from discreet.privacy.encodings import ENCODINGS
+from discreet.trusted.randomness import (
     LARGEST_STD,
     SMALLEST_STD,
     OperatingSystem,
@@ -32,8 +34,6 @@ from discreet.randomness import (
     secret_key,
     source,
 )
-from discreet.release import GENESIS
-from discreet.residuals import SLACK_PER_INTEGER, Residual
 
 SIGN = 1 << 63
 words = st.integers(0, SIGN - 1)

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidArgument, OutOfReach
-from discreet.noise import SquareRoot, Tree
-from discreet.regret import (
+from discreet.learning.regret_bounds import (
     crossover,
     feature_count,
     general_rate,
@@ -20,7 +19,8 @@ from discreet.regret import (
     prior_bound,
     regret_bound,
 )
-from discreet.theory import Assumptions, Spectrum, calibrated, width
+from discreet.learning.theory import Assumptions, Spectrum, calibrated, width
+from discreet.privacy.correlation import SquareRoot, Tree
 
 WORLD = Assumptions(norm=1.0, noise=0.5)
 CALM = Spectrum(shift=2.0, smallest=1.0, largest=3.0, kappa=0.5)

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet import canonical
+from discreet.agreement.release import GENESIS, Release
 from discreet.errors import InvalidArgument, Malformed
-from discreet.release import GENESIS, Release
+from discreet.storage import canonical
 
 EPOCH = "ab" * 32
 

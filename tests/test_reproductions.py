@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from discreet.cli import app, main
+from discreet.cli.program import app, main
 from discreet.experiments import paper_figures, reproductions
+from discreet.experiments.contenders import Played
 from discreet.experiments.kernel_errors import measure, wanted
+from discreet.experiments.paper import CHANGES, COMPARED, STEPS
+from discreet.experiments.paper import NAMES as LABELS
 from discreet.experiments.reproductions import NAMES, REPRODUCTIONS, Scale, page_of, reproduce
 from discreet.experiments.runs import read_runs, write_runs
 from discreet.experiments.sweep import job_of
-from discreet.experiments.trials import CHANGES, COMPARED, STEPS
-from discreet.experiments.trials import NAMES as LABELS
-from discreet.experiments.ways import Played
 
 DOCS = Path(__file__).parent.parent / "docs" / "experiments"
 

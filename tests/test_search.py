@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from discreet.domain import Box, Categorical, Continuous, Integer
+from discreet.domain.box import Box, Categorical, Continuous, Integer
 from discreet.errors import Refused
-from discreet.features import choose
-from discreet.kernels import Additive, Linear, Part, Polynomial, SquaredExponential
-from discreet.posterior import Posterior
-from discreet.search import Score, latin_hypercube, maximise, spread
+from discreet.features.choose import choose
+from discreet.features.kernels import Additive, Linear, Part, Polynomial, SquaredExponential
+from discreet.learning.posterior import Posterior
+from discreet.learning.search import Score, latin_hypercube, maximise, spread
 
 XY = {"x": (0, 1), "y": (0, 1)}
 # Name: domain, lengthscale, grid points of a continuous coordinate.

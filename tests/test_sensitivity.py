@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.encodings import (
+from discreet.features.choose import choose
+from discreet.features.kernels import Additive, Linear, Matern, Polynomial, SquaredExponential
+from discreet.privacy.clipping import Noise, Residual
+from discreet.privacy.encodings import (
     AnnouncedEncoding,
     FourierEncoding,
     GramEncoding,
     RewardEncoding,
 )
-from discreet.features import choose
-from discreet.kernels import Additive, Linear, Matern, Polynomial, SquaredExponential
-from discreet.residuals import Noise, Residual
 
 MAPS = {
     "d=1": choose(SquaredExponential(0.2), widths=np.ones(1), error=1e-2),

@@ -12,7 +12,6 @@ from tests.kept import Kept
 from tests.local_plans import local_plan
 
 from discreet import Client, JointDP, LocalDP, Schedule, Server
-from discreet.budget import Simulation
 from discreet.errors import (
     InvalidArgument,
     JournalDamaged,
@@ -24,13 +23,14 @@ from discreet.errors import (
     TrialClosed,
     UnknownTrial,
 )
-from discreet.mechanism import report as randomised
-from discreet.messages import Decline, Receipt, Report, Request, read, write
-from discreet.posterior import Posterior
-from discreet.randomness import SMOOTHING, OperatingSystem, Seeded
-from discreet.server import compacted
-from discreet.study import Study
-from discreet.tally import REFUSED, WIDER, Limits, Tally, influence
+from discreet.learning.posterior import Posterior
+from discreet.learning.study import Study
+from discreet.privacy.budget import Simulation
+from discreet.protocol.messages import Decline, Receipt, Report, Request, read, write
+from discreet.protocol.server import compacted
+from discreet.protocol.tally import REFUSED, WIDER, Limits, Tally, influence
+from discreet.trusted.mechanism import report as randomised
+from discreet.trusted.randomness import SMOOTHING, OperatingSystem, Seeded
 
 PLAN = local_plan()
 PLANS = {

@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 from discreet.errors import TrialClosed, UnknownTrial
-from discreet.session import OPEN, TABLE, Asked, Event, Role, Session, State, advance, is_repeat
+from discreet.protocol.rounds import (
+    OPEN,
+    TABLE,
+    Asked,
+    Event,
+    Role,
+    Session,
+    State,
+    advance,
+    is_repeat,
+)
 
 ASK = "ask"
 POINT = np.array([0.5])

@@ -21,8 +21,8 @@ from discreet import (
     Simulation,
     SquaredExponential,
     Study,
-    canonical,
 )
+from discreet.storage import canonical
 
 KINDS = ("box", "context", "candidates")
 PRIVACY = {

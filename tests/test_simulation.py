@@ -7,21 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from discreet import (
-    Bandit,
-    Box,
-    Categorical,
-    JointDP,
-    LocalDP,
-    NonPrivate,
-    Schedule,
-    Simulation,
-    canonical,
-)
+from discreet import Bandit, Box, Categorical, JointDP, LocalDP, NonPrivate, Schedule, Simulation
 from discreet.errors import InvalidArgument
-from discreet.experiments.problems import CAMELBACK, camelback, find_problem
-from discreet.kernels import SquaredExponential
-from discreet.simulation import Setting, best_mean, plan_for, simulate, standard_error, summary
+from discreet.features.kernels import SquaredExponential
+from discreet.simulation.play import Setting, best_mean, plan_for, simulate, standard_error, summary
+from discreet.simulation.problems import CAMELBACK, camelback, find_problem
+from discreet.storage import canonical
 
 PRIVATE = JointDP(epsilon=1.0, delta=1e-2)
 LOCAL = LocalDP(epsilon=2.0, delta=1e-2)

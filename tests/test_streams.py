@@ -5,8 +5,8 @@ import pytest
 from tests.contracts.streams import StreamContract
 
 from discreet.errors import InvalidArgument
-from discreet.noise import BLT, SquareRoot
-from discreet.streams import MOST, USUAL, Stream, doubling_error
+from discreet.privacy.correlation import BLT, SquareRoot
+from discreet.privacy.streams import MOST, USUAL, Stream, doubling_error
 
 
 class TestTree(StreamContract):

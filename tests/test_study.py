@@ -17,10 +17,10 @@ from discreet import (
     Simulation,
     SquaredExponential,
     Study,
-    canonical,
 )
 from discreet.errors import DiscreetError, InvalidArgument, Malformed, StudyEnded
-from discreet.study import Export
+from discreet.learning.study import Export
+from discreet.storage import canonical
 
 POINT = (7.123456789, 43.234567891)
 REWARD = 0.123456789

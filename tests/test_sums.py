@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidArgument
-from discreet.sums import Sums
+from discreet.trusted.sums import Sums
 
 
 def test_sums_do_not_depend_on_order_or_grouping():

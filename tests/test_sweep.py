@@ -10,9 +10,9 @@ import pytest
 from distributed import LocalCluster
 
 from discreet.errors import InvalidArgument
+from discreet.experiments.contenders import Played, Trial, play
 from discreet.experiments.runs import append_run, read_runs, write_runs
 from discreet.experiments.sweep import said, sweep
-from discreet.experiments.ways import Played, Trial, play
 
 HERE = Path(__file__).parent
 TRIALS = [

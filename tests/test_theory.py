@@ -11,13 +11,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import DotProduct
 
 from discreet.errors import InvalidArgument
-from discreet.experiments.problems import find_problem
 from discreet.experiments.theory_checks import symmetric, tightness, worst_share
-from discreet.features import choose
-from discreet.kernels import SquaredExponential
-from discreet.noise import BLT, Independent, SquareRoot, Tree
-from discreet.residuals import Noise
-from discreet.theory import (
+from discreet.features.choose import choose
+from discreet.features.kernels import SquaredExponential
+from discreet.learning.theory import (
     COUNTED,
     Assumptions,
     Levels,
@@ -30,6 +27,9 @@ from discreet.theory import (
     noisy_features,
     width,
 )
+from discreet.privacy.clipping import Noise
+from discreet.privacy.correlation import BLT, Independent, SquareRoot, Tree
+from discreet.simulation.problems import find_problem
 
 FEATURES = choose(SquaredExponential(0.4), widths=np.ones(1), error=1e-2)
 M = FEATURES.dimension

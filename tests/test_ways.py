@@ -5,14 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from discreet import epoch
-from discreet.budget import GaussianPrivacy, JointDP
 from discreet.errors import InvalidArgument
-from discreet.experiments.crowds import play_crowd
-from discreet.experiments.prefix import release_times, simulate_prefix
-from discreet.experiments.problems import find_problem
-from discreet.experiments.seldom import NOISELESS, NOISY, simulate_seldom
-from discreet.experiments.trials import (
+from discreet.experiments.batched import play_crowd
+from discreet.experiments.contenders import TUNED, WAYS, Trial, play
+from discreet.experiments.paper import (
     BOX_STEPS,
     STEPS,
     ablation_trials,
@@ -20,11 +16,15 @@ from discreet.experiments.trials import (
     beta_trials,
     table_trials,
 )
-from discreet.experiments.ways import TUNED, WAYS, Trial, play
-from discreet.noise import BLT, SquareRoot, Tree
-from discreet.residuals import Noise
-from discreet.simulation import Setting
-from discreet.theory import calibrated
+from discreet.experiments.prefix import release_times, simulate_prefix
+from discreet.experiments.seldom import NOISELESS, NOISY, simulate_seldom
+from discreet.learning import epoch
+from discreet.learning.theory import calibrated
+from discreet.privacy.budget import GaussianPrivacy, JointDP
+from discreet.privacy.clipping import Noise
+from discreet.privacy.correlation import BLT, SquareRoot, Tree
+from discreet.simulation.play import Setting
+from discreet.simulation.problems import find_problem
 
 
 @pytest.mark.parametrize("way", WAYS)

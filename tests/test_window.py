@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.encodings import RewardEncoding
-from discreet.features import choose
-from discreet.inference import Clipped, along_lines, look
-from discreet.kernels import SquaredExponential
-from discreet.looks import FOUR_LOOKS, ONE_LOOK
-from discreet.posterior import Posterior
-from discreet.residuals import Residual
-from discreet.window import Block, Window, gathered
+from discreet.features.choose import choose
+from discreet.features.kernels import SquaredExponential
+from discreet.learning.inference import Clipped, along_lines, look
+from discreet.learning.posterior import Posterior
+from discreet.learning.window import Block, Window, gathered
+from discreet.privacy.clipping import Residual
+from discreet.privacy.encodings import RewardEncoding
+from discreet.privacy.looks import FOUR_LOOKS, ONE_LOOK
 
 FEATURES = choose(SquaredExponential(0.5), widths=np.ones(1), error=0.05)
 M = FEATURES.dimension

@@ -6,11 +6,11 @@ python docs/experiments/generate.py
 import re
 from pathlib import Path
 
+from discreet.experiments.contenders import Played, Trial
 from discreet.experiments.paper_table import slopes, table, trials
 from discreet.experiments.reproductions import NAMES, REPRODUCTIONS, Name, Scale, page_of
 from discreet.experiments.runs import read_runs
 from discreet.experiments.sweep import job_of
-from discreet.experiments.ways import Played, Trial
 
 HERE = Path(__file__).parent
 PAGE = HERE / "README.md"

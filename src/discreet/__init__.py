@@ -12,13 +12,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from discreet.agreement.plan import Exploration, Plan, Schedule
     from discreet.bandit import Bandit, Trial
-    from discreet.budget import JointDP, LocalDP, NonPrivate, Simulation
-    from discreet.client import Client
-    from discreet.custodian import Custodian
-    from discreet.domain import Box, Categorical, Continuous, Integer
+    from discreet.domain.box import Box, Categorical, Continuous, Integer
     from discreet.errors import DiscreetError
-    from discreet.kernels import (
+    from discreet.features.kernels import (
         Additive,
         Learned,
         Linear,
@@ -27,11 +25,13 @@ if TYPE_CHECKING:
         Polynomial,
         SquaredExponential,
     )
-    from discreet.plan import Exploration, Plan, Schedule
+    from discreet.learning.study import Recommendation, Study
     from discreet.plan_file import read_plan
-    from discreet.publisher import Publisher
-    from discreet.server import Server
-    from discreet.study import Recommendation, Study
+    from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Simulation
+    from discreet.protocol.publisher import Publisher
+    from discreet.protocol.server import Server
+    from discreet.trusted.client import Client
+    from discreet.trusted.custodian import Custodian
 
 __all__ = [
     "Additive",
@@ -67,12 +67,12 @@ __all__ = [
 # Names load when they are used: a command line that completes a word needs none of them.
 _PLACES = {
     "bandit": ("Bandit", "Trial"),
-    "budget": ("JointDP", "LocalDP", "NonPrivate", "Simulation"),
-    "client": ("Client",),
-    "custodian": ("Custodian",),
-    "domain": ("Box", "Categorical", "Continuous", "Integer"),
+    "privacy.budget": ("JointDP", "LocalDP", "NonPrivate", "Simulation"),
+    "trusted.client": ("Client",),
+    "trusted.custodian": ("Custodian",),
+    "domain.box": ("Box", "Categorical", "Continuous", "Integer"),
     "errors": ("DiscreetError",),
-    "kernels": (
+    "features.kernels": (
         "Additive",
         "Learned",
         "Linear",
@@ -81,11 +81,11 @@ _PLACES = {
         "Polynomial",
         "SquaredExponential",
     ),
-    "plan": ("Exploration", "Plan", "Schedule"),
+    "agreement.plan": ("Exploration", "Plan", "Schedule"),
     "plan_file": ("read_plan",),
-    "publisher": ("Publisher",),
-    "server": ("Server",),
-    "study": ("Recommendation", "Study"),
+    "protocol.publisher": ("Publisher",),
+    "protocol.server": ("Server",),
+    "learning.study": ("Recommendation", "Study"),
 }
 _PLACE_OF = {name: module for module, names in _PLACES.items() for name in names}
 

@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import checks
-from discreet.budget import NonPrivate, Simulation
-from discreet.crowd import Crowd
-from discreet.decisions import decision_set
-from discreet.epoch import Epoch
+from discreet.agreement.plan import Plan
+from discreet.agreement.release import Release
 from discreet.errors import (
     InvalidArgument,
     JournalDamaged,
@@ -25,14 +23,16 @@ from discreet.errors import (
     StudyEnded,
     UnknownTrial,
 )
-from discreet.journal import Journal
-from discreet.ledger import Kept, Ledger
-from discreet.messages import Report
-from discreet.plan import Plan
-from discreet.privatizer import Privatizer
-from discreet.release import Release
-from discreet.session import Abandoned, Asked, Told, UserKey
-from discreet.study import SIMULATED, Recommendation, Study, Value
+from discreet.learning.epoch import Epoch
+from discreet.learning.study import SIMULATED, Recommendation, Study, Value
+from discreet.privacy.budget import NonPrivate, Simulation
+from discreet.protocol.decisions import decision_set
+from discreet.protocol.messages import Report
+from discreet.protocol.role import Kept, Ledger
+from discreet.protocol.rounds import Abandoned, Asked, Told, UserKey
+from discreet.storage.journal import Journal
+from discreet.trusted.crowd import Crowd
+from discreet.trusted.privatizer import Privatizer
 
 Record = Plan | UserKey | Epoch | Release | Asked | Told | Report | Abandoned
 

@@ -34,11 +34,11 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from discreet import tables
+from discreet.agreement.plan import Plan
 from discreet.errors import DiscreetError, InvalidArgument, Refused
-from discreet.features import Method
-from discreet.plan import Plan
-from discreet.study import Study
+from discreet.features.choose import Method
+from discreet.learning.study import Study
+from discreet.storage import toml as tables
 
 
 @dataclass(frozen=True)

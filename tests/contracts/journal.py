@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidArgument, JournalLocked, Refused
-from discreet.journal import Journal
+from discreet.storage.journal import Journal
 
 
 class JournalContract:

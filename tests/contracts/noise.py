@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet import canonical
 from discreet.errors import InvalidArgument, Refused
-from discreet.noise import State, Strategy, multiplier
+from discreet.privacy.correlation import State, Strategy, multiplier
+from discreet.storage import canonical
 
 HORIZONS = [1, 2, 3, 7, 8, 9, 64, 100]
 #: Suites inherit these tests, so one method runs for several classes: nothing is replayed.

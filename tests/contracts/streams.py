@@ -10,7 +10,7 @@ import pytest
 
 from discreet import Bandit, Box, JointDP, Plan, Schedule, SquaredExponential
 from discreet.errors import InvalidArgument
-from discreet.streams import FRACTION, Stream
+from discreet.privacy.streams import FRACTION, Stream
 
 RELEASES = [1, 3, 8, 13]
 

@@ -1,5 +1,5 @@
 """`python -m discreet.cli`."""
 
-from discreet.cli import main
+from discreet.cli.program import main
 
 main()

@@ -26,7 +26,7 @@ def audit_command(
 
     Example: discreet audit --json
     """
-    from discreet.audit import audit, verdict
+    from discreet.audit.contest import audit, verdict
 
     with shown(Progress(console=Console(stderr=True))) as bar:
         task = bar.add_task("audit", total=None)

@@ -17,9 +17,9 @@ from rich.table import Table
 from discreet.errors import DiscreetError, InvalidArgument
 
 if TYPE_CHECKING:  # heavy: loaded when used
-    from discreet.outlook import Estimate
-    from discreet.simulation import MakeProblem, Run, Setting
-    from discreet.study import Study
+    from discreet.learning.study import Study
+    from discreet.simulation.forecast_report import Estimate
+    from discreet.simulation.play import MakeProblem, Run, Setting
 
 # -- places
 
@@ -48,7 +48,7 @@ def check_places(*paths: Path) -> None:
 
 def beside(problem: str) -> "MakeProblem":
     """A problem by name; module:name finds what lies beside the user."""
-    from discreet.experiments.problems import find_problem
+    from discreet.simulation.problems import find_problem
 
     if ":" in problem:
         sys.path.insert(0, str(Path.cwd()))
@@ -74,7 +74,7 @@ def play(
     label: str, make_problem: "MakeProblem", setting: "Setting", *, runs: int, seed: int
 ) -> "list[Run]":
     """Simulate runs one after the other under a progress bar on the error stream."""
-    from discreet.simulation import simulate
+    from discreet.simulation.play import simulate
 
     with rounds_progress() as bar, blamed(label):
         task = bar.add_task(label, total=runs * setting.rounds)
@@ -174,7 +174,7 @@ def rounded_up(bound: float) -> str:
 def give_or_take(estimate: "Estimate") -> str:
     """A number with its standard error, to the digits that the error leaves.
 
-    >>> from discreet.outlook import Estimate
+    >>> from discreet.simulation.forecast_report import Estimate
     >>> give_or_take(Estimate(151.34, 6.57)), give_or_take(Estimate(0.10680, 0.0495))
     ('151±7', '0.11±0.05')
     """

@@ -12,7 +12,7 @@ from discreet.cli.choices import AsJson
 from discreet.cli.console import check_picture, check_places, play, regret_table, report
 
 if TYPE_CHECKING:  # heavy: loaded when used
-    from discreet.simulation import Run
+    from discreet.simulation.play import Run
 
 PRIVATE = "private, epsilon = 1"
 
@@ -44,9 +44,9 @@ def demo_command(
 
 def play_demo(rounds: int, seed: int) -> "dict[str, Run]":
     """Uniform play, learning without privacy, and with."""
-    from discreet.budget import JointDP
-    from discreet.experiments.problems import find_problem
-    from discreet.simulation import Setting
+    from discreet.privacy.budget import JointDP
+    from discreet.simulation.play import Setting
+    from discreet.simulation.problems import find_problem
 
     private = JointDP(epsilon=1.0, delta=1e-6)
     settings = {
@@ -63,7 +63,7 @@ def play_demo(rounds: int, seed: int) -> "dict[str, Run]":
 
 def show_demo(runs: "dict[str, Run]", figure: Path, export: Path, *, as_json: bool) -> None:
     """The table and what was learnt, or one JSON object."""
-    from discreet.simulation import summary
+    from discreet.simulation.play import summary
 
     results = {label: summary([run]) for label, run in runs.items()}
     study = runs[PRIVATE].study

@@ -32,9 +32,9 @@ from discreet.cli.console import (
 from discreet.errors import InvalidArgument, LargeDelta
 
 if TYPE_CHECKING:  # heavy: loaded when used
-    from discreet.budget import JointDP, LocalDP
-    from discreet.outlook import Forecast, Outlook
-    from discreet.plan import Plan
+    from discreet.agreement.plan import Plan
+    from discreet.privacy.budget import JointDP, LocalDP
+    from discreet.simulation.forecast_report import Forecast, Outlook
 
 Trust = Literal["joint", "local"]
 LEVELS, DELTA = (0.1, 1.0, 10.0), 1e-5
@@ -102,7 +102,7 @@ def forecast_command(
 
     Example: discreet forecast --dimension 1 --lengthscale 0.3 --epsilon 0.5 --epsilon 5
     """
-    from discreet.forecast import forecast
+    from discreet.simulation.forecast import forecast
 
     check_picture(figure)
     plain = {"--dimension": dimension, "--lengthscale": lengthscale}
@@ -165,7 +165,7 @@ def compared(
     delta: float | None,
 ) -> "tuple[Plan, set[float]]":
     """The plan, in the model of privacy that is wanted, and the levels to compare."""
-    from discreet.budget import JointDP, LocalDP
+    from discreet.privacy.budget import JointDP, LocalDP
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LargeDelta)  # the advice says it
@@ -184,7 +184,7 @@ def compared(
 
 def stated(plan: "Plan") -> "JointDP | LocalDP | None":
     """What the plan itself promises."""
-    from discreet.budget import NonPrivate
+    from discreet.privacy.budget import NonPrivate
 
     return None if isinstance(plan.privacy, NonPrivate) else plan.privacy
 
@@ -215,8 +215,8 @@ def plan_of_problem(
     """The plan that a problem is simulated with."""
     import numpy as np
 
-    from discreet.budget import LocalDP
-    from discreet.simulation import Setting, kind_of, plan_for
+    from discreet.privacy.budget import LocalDP
+    from discreet.simulation.play import Setting, kind_of, plan_for
 
     rng = np.random.Generator(np.random.Philox(0))
     model: Trust = "local" if isinstance(privacy, LocalDP) else "joint"
@@ -236,10 +236,10 @@ def plan_of_box(
     privacy: "JointDP | LocalDP | None",
 ) -> "Plan":
     """A plan about a box with sides of 1."""
-    from discreet.budget import NonPrivate
-    from discreet.domain import Box
-    from discreet.kernels import SquaredExponential
-    from discreet.plan import Plan
+    from discreet.agreement.plan import Plan
+    from discreet.domain.box import Box
+    from discreet.features.kernels import SquaredExponential
+    from discreet.privacy.budget import NonPrivate
 
     return Plan(
         domain=Box({f"x{i + 1}": (0.0, 1.0) for i in range(dimension)}),

@@ -14,12 +14,12 @@ from discreet.cli.console import check_picture, in_words, print_whole, rounded_u
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:  # heavy: loaded when used
-    from discreet.archive import Archive
-    from discreet.domain import Box
-    from discreet.epoch import Epoch
-    from discreet.plan import Plan
-    from discreet.release import Release
-    from discreet.study import Study, Value
+    from discreet.agreement.plan import Plan
+    from discreet.agreement.release import Release
+    from discreet.domain.box import Box
+    from discreet.learning.epoch import Epoch
+    from discreet.learning.study import Study, Value
+    from discreet.protocol.archive import Archive
 
 #: The deltas at which a promise is said again, and how many epochs a table shows.
 DELTAS, ROWS = (1e-3, 1e-6, 1e-9), 24
@@ -51,7 +51,7 @@ def inspect_command(
 
     Example: discreet inspect study.db --context age=61
     """
-    from discreet.archive import read_archive
+    from discreet.protocol.archive import read_archive
 
     if figure is not None:
         check_picture(figure)
@@ -61,7 +61,7 @@ def inspect_command(
     if figure is not None:
         if not found["best"]:
             raise InvalidArgument("--figure", "a study that has released something")
-        from discreet.cli.surface import study_figure  # matplotlib is slow to import
+        from discreet.cli.study_figure import study_figure  # matplotlib is slow to import
 
         study_figure(archive, contexts[len(contexts) // 2], figure)
     if as_json:
@@ -108,7 +108,7 @@ def budget(study: "Study") -> dict[str, Any] | None:
     of are priced together. So somebody who has used all their rounds has spent everything, and
     nobody ever spends more.
     """
-    from discreet.budget import NonPrivate
+    from discreet.privacy.budget import NonPrivate
 
     plan = study.plan
     privacy = plan.privacy
@@ -142,7 +142,7 @@ def epoch_rows(study: "Study") -> list[dict[str, Any]]:
 
 def epoch_row(plan: "Plan", epoch: "Epoch", release: "Release | None") -> dict[str, Any]:
     """One epoch, in units of rewards."""
-    from discreet.epoch import is_design, of_sum
+    from discreet.learning.epoch import is_design, of_sum
 
     reports = None if release is None else release.reports
     rounds = epoch.length if reports is None else reports
@@ -188,7 +188,7 @@ def chosen_contexts(domain: "Box", given: list[str] | None) -> "list[dict[str, V
 
 def read_context(domain: "Box", given: list[str]) -> "dict[str, Value]":
     """NAME=VALUE for each coordinate of the context."""
-    from discreet.domain import Categorical
+    from discreet.domain.box import Categorical
 
     found: dict[str, Value] = {}
     for pair in given:

@@ -23,8 +23,8 @@ from discreet.cli.console import beside, play, regret_table
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:  # heavy: loaded when used
-    from discreet.budget import Privacy
-    from discreet.simulation import Setting
+    from discreet.privacy.budget import Privacy
+    from discreet.simulation.play import Setting
 
 
 def simulate_command(
@@ -85,7 +85,7 @@ def simulate_command(
     Example: discreet simulate --plan docs/examples/settings.toml --epsilon 4
     """
     from discreet.plan_file import read_settings
-    from discreet.simulation import summary
+    from discreet.simulation.play import summary
 
     flags = {"encoding": encoding, "features": features, "noise": noise, "horizon": rounds}
     given = {name: value for name, value in flags.items() if value is not None}
@@ -111,8 +111,8 @@ def simulate_command(
 
 def setting_of(settings: dict[str, Any], privacy: "Privacy", *, is_random: bool) -> "Setting":
     """How to play, from the arguments of a plan."""
-    from discreet.budget import JointDP, LocalDP
-    from discreet.simulation import Setting
+    from discreet.privacy.budget import JointDP, LocalDP
+    from discreet.simulation.play import Setting
 
     models: dict[type, Model] = {JointDP: "joint", LocalDP: "local"}
     return Setting(
@@ -131,7 +131,7 @@ def chosen_privacy(
     protect: Protect | None,
 ) -> "Privacy":
     """What the plan promises, changed by flags: epsilon and delta go with `joint` and `local`."""
-    from discreet.budget import JointDP, LocalDP, NonPrivate
+    from discreet.privacy.budget import JointDP, LocalDP, NonPrivate
 
     levels: dict[str, Any] = {}
     if isinstance(stated, JointDP | LocalDP):

@@ -28,16 +28,16 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from discreet import checks
-from discreet.budget import GaussianPrivacy
+from discreet.agreement.plan import Confidence, Plan
 from discreet.errors import InvalidArgument
 from discreet.experiments.prefix import PrefixPlayer, release_times
-from discreet.noise import Independent, Strategy, Tree
-from discreet.plan import Confidence, Plan
-from discreet.posterior import Posterior
-from discreet.prefixes import FAILURE, Practical, Prefix, Proven
-from discreet.residuals import Noise
-from discreet.simulation import MakeProblem, Run, Setting, World, plan_for
-from discreet.theory import Assumptions, Spectrum, log_determinant
+from discreet.learning.posterior import Posterior
+from discreet.learning.prefix_belief import FAILURE, Practical, Prefix, Proven
+from discreet.learning.theory import Assumptions, Spectrum, log_determinant
+from discreet.privacy.budget import GaussianPrivacy
+from discreet.privacy.clipping import Noise
+from discreet.privacy.correlation import Independent, Strategy, Tree
+from discreet.simulation.play import MakeProblem, Run, Setting, World, plan_for
 
 #: The joint lemma read as a variance and as a standard deviation, its appendix form, the local one.
 Form = Literal["variance", "std", "appendix", "local"]
@@ -221,7 +221,7 @@ def simulate_printed(
     `confidence="theory"` has the printed spectrum and width; `"practical"` the rule of `prefix`,
     which knows how large the noise is.
 
-    >>> from discreet.experiments.problems import find_problem
+    >>> from discreet.simulation.problems import find_problem
     >>> printed = Printed("variance", alpha=1.0, beta=0.1, horizon=5)
     >>> simulate_printed(find_problem("synthetic"), printed, seed=1).regrets.shape
     (5,)

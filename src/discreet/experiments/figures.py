@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidArgument
-from discreet.outlook import Forecast, Outlook
-from discreet.simulation import Problem, Run
-from discreet.study import Study
+from discreet.learning.study import Study
+from discreet.simulation.forecast_report import Forecast, Outlook
+from discreet.simulation.play import Problem, Run
 
 Floats = NDArray[np.float64]
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidArgument
-from discreet.experiments.ways import Played, Trial
-from discreet.simulation import Model
+from discreet.experiments.contenders import Played, Trial
+from discreet.simulation.play import Model
 
 Floats = NDArray[np.float64]
 

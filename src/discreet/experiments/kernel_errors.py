@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from discreet.features import Method, choose, measured_error
-from discreet.kernels import SquaredExponential
+from discreet.features.choose import Method, choose, measured_error
+from discreet.features.kernels import SquaredExponential
 
 #: The synthetic problem in scaled coordinates: a disc of diameter 1, a quarter of it correlated.
 LENGTHSCALE, WIDTHS, DIAMETER = 0.25, (1.0, 1.0), 1.0

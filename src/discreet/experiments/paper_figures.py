@@ -11,12 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import NDArray
 
+from discreet.experiments.contenders import Played
 from discreet.experiments.figures import MARKERS, save
 from discreet.experiments.growth import THEORY, Growth
 from discreet.experiments.kernel_errors import Measured
-from discreet.experiments.published import PUBLISHED
-from discreet.experiments.tables import cell_of, level_of
-from discreet.experiments.trials import (
+from discreet.experiments.paper import (
     CHANGES,
     COMPARED,
     FUNCTIONS,
@@ -25,8 +24,9 @@ from discreet.experiments.trials import (
     STEPS,
     YARDSTICK,
 )
-from discreet.experiments.ways import Played
-from discreet.simulation import standard_error
+from discreet.experiments.published import PUBLISHED
+from discreet.experiments.tables import cell_of, level_of
+from discreet.simulation.play import standard_error
 
 Floats = NDArray[np.float64]
 

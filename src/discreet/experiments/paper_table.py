@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.experiments.contenders import Played, Trial, play
+from discreet.experiments.paper import BETA, FIGURE_ROUNDS, YARDSTICK
 from discreet.experiments.sweep import said, sweep
 from discreet.experiments.tables import in_words
-from discreet.experiments.trials import BETA, FIGURE_ROUNDS, YARDSTICK
-from discreet.experiments.ways import Played, Trial, play
 
 Floats = NDArray[np.float64]
 

@@ -26,14 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import checks
+from discreet.agreement.plan import OPTIMISM, Confidence, Plan, Schedule
 from discreet.errors import InvalidArgument
-from discreet.noise import State, Strategy
-from discreet.plan import OPTIMISM, Confidence, Plan, Schedule
-from discreet.posterior import Posterior
-from discreet.prefixes import RIDGE, Estimator, Practical, Prefix, Proven
-from discreet.residuals import Noise
-from discreet.search import Score, maximise
-from discreet.simulation import (
+from discreet.learning.posterior import Posterior
+from discreet.learning.prefix_belief import RIDGE, Estimator, Practical, Prefix, Proven
+from discreet.learning.search import Score, maximise
+from discreet.learning.theory import calibrated
+from discreet.privacy.clipping import Noise
+from discreet.privacy.correlation import State, Strategy
+from discreet.simulation.play import (
     MakeProblem,
     Options,
     Run,
@@ -44,7 +45,6 @@ from discreet.simulation import (
     row_of,
     values_of,
 )
-from discreet.theory import calibrated
 
 Floats = NDArray[np.float64]
 
@@ -190,8 +190,8 @@ def simulate_prefix(
     `confidence="theory"` plays it as proven, for functions of at most this `norm` (`Proven`);
     estimator, beta and ridge are of the practical rule alone.
 
-    >>> from discreet.experiments.problems import find_problem
-    >>> from discreet.noise import SquareRoot
+    >>> from discreet.simulation.problems import find_problem
+    >>> from discreet.privacy.correlation import SquareRoot
     >>> problem = find_problem("synthetic")
     >>> simulate_prefix(
     ...     problem, strategy=SquareRoot(), privacy_mu=1.0, rounds=5, seed=1

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit import FALSE_ALARM, lower_bound
-from discreet.correlated_audit import Normals
+from discreet.audit.contest import FALSE_ALARM, lower_bound
+from discreet.audit.streams import Normals
 from discreet.experiments.as_printed import Printed
-from discreet.noise import Tree
+from discreet.privacy.correlation import Tree
 
 Floats = NDArray[np.float64]
 

@@ -11,12 +11,13 @@ from typing import Any, Literal, get_args
 
 from discreet import checks
 from discreet.errors import InvalidArgument
-from discreet.experiments import tables, trials
+from discreet.experiments import paper as trials
+from discreet.experiments import tables
+from discreet.experiments.contenders import Played, play
 from discreet.experiments.growth import DELTA, EPSILON, OCTAVES, THEORY, growth_of, growth_trials
 from discreet.experiments.kernel_errors import Measured, measure, wanted
 from discreet.experiments.runs import read_runs
 from discreet.experiments.sweep import Heard, sweep
-from discreet.experiments.ways import Played, play
 
 Name = Literal["figure-alpha", "figure-beta", "table", "features", "growth", "ablation"]
 NAMES: tuple[Name, ...] = get_args(Name)

@@ -15,14 +15,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.agreement.plan import OPTIMISM, Plan
 from discreet.errors import InvalidArgument
 from discreet.experiments.prefix import View, release_times
-from discreet.noise import State, Strategy, Tree
-from discreet.plan import OPTIMISM, Plan
-from discreet.prefixes import Practical, Prefix
-from discreet.residuals import Noise
-from discreet.search import maximise
-from discreet.simulation import (
+from discreet.learning.prefix_belief import Practical, Prefix
+from discreet.learning.search import maximise
+from discreet.privacy.clipping import Noise
+from discreet.privacy.correlation import State, Strategy, Tree
+from discreet.simulation.play import (
     MakeProblem,
     Run,
     Setting,
@@ -52,7 +52,7 @@ def simulate_seldom(
 ) -> Run:
     """Play Algorithm 1 in the world of (seed, run); `noise` is the std of a normal of `strategy`.
 
-    >>> from discreet.experiments.problems import find_problem
+    >>> from discreet.simulation.problems import find_problem
     >>> simulate_seldom(
     ...     find_problem("camelback"), strategy=Tree(), noise=Noise(5.0, 5.0), rounds=40, seed=1
     ... ).regrets.shape

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from discreet.experiments.contenders import Played
 from discreet.experiments.growth import FITTED, THEORY, Growth
 from discreet.experiments.kernel_errors import Measured
-from discreet.experiments.published import PUBLISHED
-from discreet.experiments.trials import (
+from discreet.experiments.paper import (
     CHANGES,
     COMPARED,
     FUNCTIONS,
@@ -17,8 +17,8 @@ from discreet.experiments.trials import (
     STEPS,
     YARDSTICK,
 )
-from discreet.experiments.ways import Played
-from discreet.simulation import standard_error
+from discreet.experiments.published import PUBLISHED
+from discreet.simulation.play import standard_error
 
 
 def in_words(values: Sequence[float], digits: int = 0) -> str:

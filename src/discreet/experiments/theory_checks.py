@@ -13,18 +13,18 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.budget import GaussianPrivacy
+from discreet.agreement.plan import Plan
 from discreet.experiments.prefix import PrefixPlayer, release_times
-from discreet.experiments.problems import Bumps, find_problem
-from discreet.features import choose
-from discreet.noise import BLT, Independent, SquareRoot, State, Strategy, Tree
-from discreet.plan import Plan
-from discreet.posterior import Posterior
-from discreet.prefixes import Prefix, Proven
-from discreet.quadrature import SMALLEST_ERROR
-from discreet.regret import crossover, prior_bound
-from discreet.simulation import MakeProblem, Setting, World, plan_for, rows_of
-from discreet.theory import Assumptions, Levels, Spectrum, calibrated
+from discreet.features.choose import choose
+from discreet.features.quadrature import SMALLEST_ERROR
+from discreet.learning.posterior import Posterior
+from discreet.learning.prefix_belief import Prefix, Proven
+from discreet.learning.regret_bounds import crossover, prior_bound
+from discreet.learning.theory import Assumptions, Levels, Spectrum, calibrated
+from discreet.privacy.budget import GaussianPrivacy
+from discreet.privacy.correlation import BLT, Independent, SquareRoot, State, Strategy, Tree
+from discreet.simulation.play import MakeProblem, Setting, World, plan_for, rows_of
+from discreet.simulation.problems import Bumps, find_problem
 
 Floats = NDArray[np.float64]
 STRATEGIES: dict[str, Strategy] = {

@@ -1,0 +1,1 @@
+"""What is agreed before a study, and what leaves the trusted side during it."""

@@ -1,0 +1,66 @@
+"""What leaves the trusted side: an epoch's noisy sums, its public number of asks, digests."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from re import fullmatch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import checks
+from discreet.errors import InvalidArgument
+from discreet.storage import canonical
+
+#: What the first release of a study names as its predecessor.
+GENESIS = "0" * 64
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """The statistics of one epoch, chained to the epoch and to the release before it.
+
+    `asks` is the number of its asks, which is public: fewer than planned in the last epoch of a
+    study that was finished early. `reports` is None under joint privacy. In the local model
+    `integers` is a sum of so many reports, each with noise of its own, and their number is public.
+
+    Where noise is correlated over releases, `integers` is a node that earlier epochs are part of,
+    too; `prefixes` decodes the sums of all rounds so far from them (`streams`).
+
+    `private` is true only where noise for the plan's guarantee came from the operating system.
+
+    >>> digest, integers = "ab" * 32, np.array([3])
+    >>> first = Release(epoch=digest, previous=GENESIS, asks=5, integers=integers, private=False)
+    >>> first.integers.tolist()
+    [3]
+    """
+
+    epoch: str
+    previous: str
+    asks: int
+    reports: int | None = field(default=None, kw_only=True, metadata=canonical.OPTIONAL)
+    integers: NDArray[np.int64]
+    private: bool
+
+    def __post_init__(self) -> None:
+        for name in ("epoch", "previous"):
+            value: object = getattr(self, name)
+            if not isinstance(value, str) or not fullmatch("[0-9a-f]{64}", value):
+                raise InvalidArgument(name, "a digest of 64 hexadecimal digits")
+        checks.whole("asks", self.asks)
+        if self.reports is not None:
+            checks.whole("reports", self.reports)
+            if self.reports > self.asks:
+                raise InvalidArgument("reports", f"at most one for each of {self.asks} asks")
+        array = isinstance(self.integers, np.ndarray)  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not array or self.integers.ndim != 1 or self.integers.dtype != np.int64:
+            raise InvalidArgument("integers", "a vector of 64-bit integers")
+        if not isinstance(self.private, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidArgument("private", "True or False")
+        integers = self.integers.copy()
+        integers.setflags(write=False)
+        object.__setattr__(self, "integers", integers)
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest that the next epoch and release carry."""
+        return canonical.digest(self)

@@ -1,0 +1,153 @@
+"""When a study looks, and how it trades learning for reward: parts of a plan."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet import checks
+from discreet.domain.box import Box
+from discreet.features.choose import FeatureMap
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Epochs as intervals of ask indices: `first` asks, `second`, then a fraction of all so far.
+
+        length(0) = first    length(first) = second    length(n) = max(1, ceil((growth - 1) n))
+
+    A short first epoch finds the level and the spread of rewards, so that the second, which
+    fills the domain, gets less noise; without `second`, growth begins after the first. Without
+    growth (1) every later epoch is one ask: `Schedule(1, growth=1.0)` releases in every round.
+
+    >>> Schedule(first=20, growth=1.1).length(0), Schedule(first=20, growth=1.1).length(1000)
+    (20, 100)
+    """
+
+    first: int
+    growth: float = 1.1
+    second: int | None = None
+
+    def __post_init__(self) -> None:
+        first = checks.count("schedule.first", self.first)
+        if self.second is not None:
+            object.__setattr__(self, "second", checks.count("schedule.second", self.second))
+        growth = checks.number("schedule.growth", self.growth, at_least=1.0)
+        object.__setattr__(self, "first", first)
+        object.__setattr__(self, "growth", growth)
+
+    def length(self, asked: int) -> int:
+        """The length of the epoch that opens after `asked` asks."""
+        if asked == 0:
+            return self.first
+        if asked == self.first and self.second is not None:
+            return self.second
+        return max(1, math.ceil(round((self.growth - 1) * asked, 9)))
+
+    def releases(self, asks: int) -> int:
+        """How many epochs so many asks take.
+
+        >>> Schedule(1, growth=1.0).releases(1024), Schedule(10, growth=2.0).releases(1024)
+        (1024, 8)
+        """
+        asked = count = 0
+        while asked < asks:
+            asked, count = asked + self.length(asked), count + 1
+        return count
+
+    def asks(self, releases: int, most: int) -> int:
+        """How many asks so many epochs have, or `most`.
+
+        >>> doubling = Schedule(10, growth=2.0)
+        >>> doubling.asks(3, most=1000), doubling.asks(99, most=1000)
+        (40, 1000)
+        """
+        asked = 0
+        for _ in range(releases):
+            if asked >= most:
+                return most
+            asked += self.length(asked)
+        return min(asked, most)
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """How an ask trades learning for reward, in posterior standard deviations.
+
+        score_j(x) = mean(x) + optimism std(x) + sampling (draw_j(x) - mean(x))
+
+    `optimism` alone is UCB, `sampling=1` alone is Thompson sampling. An epoch holds `draws`
+    draws and gives them to its asks in turn, so asks in flight differ without looking at each
+    other.
+
+    >>> Exploration(optimism=2.0, sampling=0.0)
+    Exploration(optimism=2.0, sampling=0.0, draws=64)
+    """
+
+    optimism: float = 0.3
+    sampling: float = 0.3
+    draws: int = 64
+
+    def __post_init__(self) -> None:
+        for name in ("optimism", "sampling"):
+            value = checks.number(f"exploration.{name}", getattr(self, name), at_least=0.0)
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "draws", checks.count("exploration.draws", self.draws))
+
+
+# -- which schedule, where the plan names none
+
+
+def exact_schedule(domain: Box, *, box: bool) -> Schedule:
+    """Without privacy: looking costs none, so often, where it costs little time either."""
+    return Schedule((10 if box else 5) * domain.dimension, 1.1 if box else 1.05)
+
+
+def prefix_schedule(*, endless: bool) -> Schedule:
+    """With correlated noise: in every round, as in the paper; without end, less and less often."""
+    return Schedule(1, growth=1.01 if endless else 1.0)
+
+
+def joint_schedule(
+    mu: float, domain: Box, features: FeatureMap, *, box: bool, again: bool
+) -> Schedule:
+    """Enough asks to see the function at all, then epochs that grow.
+
+    The gram of n spread rounds has n / d_eff in a typical direction, d_eff = 1 / mean k^2, against
+    noise of about 1 / mu; what an epoch tells grows with the square of its length over its noise.
+    Over the whole box a first epoch of 25 / mu finds level and spread, and the second fills the
+    domain: 5 d_eff / mu, less where d_eff is large. Where rounds are looked at `again`, epochs grow
+    less.
+    """
+    effective = _effective_dimension(domain, features, box=box)
+    if box:
+        first = math.ceil(25 / min(mu, 1.0))
+        second = math.ceil(min(5 * effective, 25 + 2 * effective) / mu)
+        return Schedule(first, growth=1.2 if again else 1.3, second=second)
+    typical = math.ceil(5.5 * effective / mu)
+    return Schedule(max(10 * domain.dimension, typical), growth=1.1 + 0.3 / max(1.0, mu))
+
+
+def local_schedule(mu: float, domain: Box, features: FeatureMap, *, box: bool) -> Schedule:
+    """In the local model the noise of n rounds is sqrt(n) / mu.
+
+    A signal of s times the noise takes (s d_eff / mu)^2 rounds, and splitting them over epochs
+    loses nothing. So s is small: 2 in a typical direction, 8 for the level.
+    """
+    effective = _effective_dimension(domain, features, box=box)
+    least, typical = 10 * domain.dimension, math.ceil((2 * effective / mu) ** 2)
+    if box:
+        level = max(25, math.ceil((8 / mu) ** 2))
+        return Schedule(level, growth=1.3, second=max(least, typical))
+    return Schedule(max(least, typical), growth=1.1 + 0.3 / max(1.0, mu))
+
+
+def _effective_dimension(domain: Box, features: FeatureMap, *, box: bool) -> float:
+    """1 / mean k^2 over the domain; over the whole box, of f around its level."""
+    rng = np.random.Generator(np.random.Philox(0))
+    phi = features(domain.spread(rng.random((512, len(domain.names)))))
+    if box:
+        shape = phi - phi.mean(axis=0)
+        size = float(np.sum(np.square(shape))) / len(phi)
+        phi = shape / math.sqrt(size) if size > 1e-12 else phi  # a constant has no shape
+    return 1.0 / float(np.mean(np.square(phi @ phi.T)))

@@ -1,0 +1,1 @@
+"""Games that try to break the promise."""

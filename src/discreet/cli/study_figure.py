@@ -1,0 +1,196 @@
+"""The figure of a study: what its releases say about the function, and how surely.
+
+One coordinate: a line with its band. Two numbers: the surface, and how uncertain it is; where one
+of them is a context, with the best action under each. More, or categories: slices through the best
+action.
+"""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from discreet.cli.console import in_words
+from discreet.domain.coordinates import Categorical, Continuous, Coordinate, Integer
+from discreet.experiments.figures import save
+from discreet.learning.study import Study, Value
+from discreet.privacy.budget import NonPrivate
+from discreet.protocol.archive import Archive
+
+Floats = NDArray[np.float64]
+LINE, MARK = {"color": "#0072b2", "linewidth": 1.8}, {"color": "#d55e00", "markersize": 7}
+#: Points along a side, and how many slices fit a figure.
+SIDE, SLICES = 101, 12
+
+
+def study_figure(archive: Archive, context: dict[str, Value] | None, path: Path) -> None:
+    """Draw what a study learnt, under a context where there is one."""
+    study = archive.study
+    domain = study.plan.domain
+    kinds = [domain.coordinate(name) for name in domain.names]
+    if len(kinds) == 2 and not any(isinstance(kind, Categorical) for kind in kinds):
+        figure = draw_surface(study, context)
+    else:
+        figure = draw_slices(study, context)
+    figure.supxlabel(caption(archive), fontsize=8, color="#444444")
+    save(figure, path)
+
+
+def caption(archive: Archive) -> str:
+    """The setting, in two lines."""
+    study = archive.study
+    privacy, asks = study.plan.privacy, sum(release.asks for release in study.releases)
+    promise = (
+        "not private"
+        if isinstance(privacy, NonPrivate)
+        else f"{type(privacy).__name__}, epsilon = {privacy.epsilon:g} at delta = {privacy.delta:g}"
+    )
+    marked = "a simulation, not private: " if archive.simulated else ""
+    return (
+        f"{study.plan.name}: {len(study.releases)} releases of {asks:,} asks ({marked}{promise}).\n"
+        "The mean of what is believed after them; 95% credible intervals; cross or dot: the best."
+    )
+
+
+# -- one coordinate at a time
+
+
+def draw_slices(study: Study, context: dict[str, Value] | None) -> Any:
+    """A panel for each coordinate, the others as in the best action."""
+    domain = study.plan.domain
+    best = study.best(context).action
+    names = domain.names[:SLICES]
+    columns = min(len(names), 4)
+    rows = math.ceil(len(names) / columns)
+    figure: Any = Figure(
+        figsize=(5.6 if columns == 1 else 2.7 * columns, 0.8 + 2.6 * rows), layout="constrained"
+    )
+    panels = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    for axes, name in zip(panels.flat, names, strict=False):
+        draw_slice(axes, study, best, name)
+        axes.set_xlabel(f"{name} (context)" if name in domain.context else name)
+    for axes in panels[:, 0]:
+        axes.set_ylabel("mean reward")
+    for axes in panels.flat[len(names) :]:
+        axes.set_visible(False)
+    if len(domain.names) > 1:
+        more = f"; the first {SLICES} of {len(domain.names)}" if len(domain.names) > SLICES else ""
+        words = in_words(best) if len(best) <= 4 else "the best action"
+        figure.suptitle(f"Slices through {words}{more}", fontsize=10)
+    return figure
+
+
+def draw_slice(axes: Any, study: Study, best: dict[str, Value], name: str) -> None:
+    """The mean along one coordinate, with its band or, where it is discrete, its bars."""
+    domain, plan = study.plan.domain, study.plan
+    coordinate = domain.coordinate(name)
+    settings = scale_of(coordinate)
+    points = np.repeat(domain.encode([best]), len(settings), axis=0)
+    points[:, list(domain.columns(name))] = settings
+    mean, spread = believed(study, points)
+    numbers = coordinate.unscale(settings)
+    if isinstance(coordinate, Continuous):
+        axes.fill_between(numbers, mean - spread, mean + spread, color=LINE["color"], alpha=0.2)
+        axes.plot(numbers, mean, **LINE)
+    else:
+        axes.errorbar(numbers, mean, yerr=spread, fmt="o", markersize=4, color=LINE["color"])
+    here = coordinate.number(best[name])
+    axes.plot(here, np.interp(here, numbers, mean), "X", **MARK)
+    if isinstance(coordinate, Categorical):
+        axes.set_xticks(numbers, coordinate.values)
+        axes.set_xlim(-0.5, len(numbers) - 0.5)
+    margin = 0.05 * (plan.rewards[1] - plan.rewards[0])
+    axes.set_ylim(plan.rewards[0] - margin, plan.rewards[1] + margin)
+    axes.grid(alpha=0.3)
+
+
+# -- two numbers
+
+
+def draw_surface(study: Study, context: dict[str, Value] | None) -> Any:
+    """The mean over both coordinates, and half the width of its interval."""
+    domain, plan = study.plan.domain, study.plan
+    across, up = sorted(domain.names, key=lambda name: name not in domain.context)
+    if not domain.has_context:
+        across, up = domain.names
+    sides = [scale_of(domain.coordinate(name)) for name in (across, up)]
+    shape = len(sides[1]), len(sides[0])
+    points = np.empty((shape[0] * shape[1], 2))
+    points[:, domain.columns(across)] = np.tile(sides[0], (shape[0], 1))
+    points[:, domain.columns(up)] = np.repeat(sides[1], shape[1], axis=0)
+    mean, spread = (values.reshape(shape) for values in believed(study, points))
+    x, y = (
+        domain.coordinate(name).unscale(side)
+        for name, side in zip((across, up), sides, strict=True)
+    )
+    figure: Any = Figure(figsize=(8.4, 3.8), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    for axes, values, colours, words in (
+        (left, np.clip(mean, *plan.rewards), "cividis", "mean reward"),
+        (right, spread, "Greys", "95% interval: ±"),
+    ):
+        image = axes.pcolormesh(x, y, values, cmap=colours, shading="nearest", rasterized=True)
+        figure.colorbar(image, ax=axes, label=words)
+        axes.patch.set(hatch="///", edgecolor="#bbbbbb")  # where nothing is allowed
+        axes.set(xlabel=f"{across} (context)" if domain.has_context else across)
+    left.set(ylabel=up, title="What was learnt")
+    right.set(title="How surely")
+    mark_best(left, study, context, (across, up))
+    mark_tried(right, study, (across, up))
+    return figure
+
+
+def mark_best(
+    axes: Any, study: Study, context: dict[str, Value] | None, names: tuple[str, str]
+) -> None:
+    """The best action: a point, or where there is a context a line of them."""
+    domain = study.plan.domain
+    contexts: list[dict[str, Value] | None] = [None]
+    if context is not None:
+        (name,) = context
+        coordinate = domain.coordinate(name)
+        values = coordinate.unscale(scale_of(coordinate, side=25)).tolist()
+        contexts = [{name: coordinate.value(value)} for value in values]
+    actions = [study.best(each).action for each in contexts]
+    x, y = ([action[name] for action in actions] for name in names)
+    shape = "X" if context is None else "o"
+    axes.plot(x, y, shape, markeredgecolor="white", linestyle="none", **MARK, label="best")
+    axes.legend(loc="lower left", fontsize=8, framealpha=0.8)
+
+
+def mark_tried(axes: Any, study: Study, names: tuple[str, str]) -> None:
+    """The actions of released epochs, where they are public."""
+    domain = study.plan.domain
+    released = study.epochs[: len(study.releases)]
+    menus = [domain.decode(point) for epoch in released for point in epoch.policy.menu]
+    if menus:
+        x, y = ([action[name] for action in menus] for name in names)
+        axes.plot(x, y, ".", color="#d55e00", markersize=3, label="actions tried")
+        axes.legend(loc="lower left", fontsize=8, framealpha=0.8)
+
+
+# -- what is believed
+
+
+def scale_of(coordinate: Coordinate, side: int = SIDE) -> Floats:
+    """The scaled values to draw a coordinate at: all there are, or evenly spaced ones."""
+    if isinstance(coordinate, Categorical):
+        return coordinate.scale(np.arange(coordinate.count, dtype=np.float64))
+    if isinstance(coordinate, Integer) and coordinate.count <= side:
+        return coordinate.scale(np.arange(coordinate.low, coordinate.high + 1, dtype=np.float64))
+    return np.linspace(0.0, 1.0, side)[:, None]
+
+
+def believed(study: Study, points: Floats) -> tuple[Floats, Floats]:
+    """The mean at scaled points and half the width of its interval; nothing where none is allowed.
+
+    Recommendation's interval, in units of rewards: mean ± 1.96 standard deviations.
+    """
+    plan = study.plan
+    allowed = plan.domain.admits(points)
+    mean = study.posterior.mean(points) * plan.half_width + plan.centre
+    spread = 1.96 * np.sqrt(study.posterior.variance(points)) * plan.half_width
+    return np.where(allowed, mean, np.nan), np.where(allowed, spread, np.nan)

@@ -1,0 +1,1 @@
+"""Where actions live: named coordinates, scaled to the unit cube and back."""

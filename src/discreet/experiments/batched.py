@@ -1,0 +1,158 @@
+"""Long simulations: everyone of an epoch plays at once.
+
+Within an epoch the policy is frozen, so its people can act together, and what they answer can be
+encoded and summed in one go. Epochs, encodings, noise and posteriors are those of a study; only
+the order in which dice are thrown differs from `simulate`, where a round takes five times longer.
+Everything here is seeded and therefore not private.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.agreement.plan import Plan
+from discreet.agreement.release import Release
+from discreet.learning.epoch import Epoch, of_sum
+from discreet.learning.policy import unpacked
+from discreet.learning.search import Score
+from discreet.learning.study import Study
+from discreet.privacy.encodings import AnnouncedEncoding, GramEncoding, RewardEncoding
+from discreet.privacy.looks import Looks, in_sight
+from discreet.simulation.play import (
+    MakeProblem,
+    Options,
+    Problem,
+    Run,
+    Setting,
+    World,
+    plan_for,
+    rows_of,
+    values_of,
+)
+
+Floats = NDArray[np.float64]
+
+#: So many people are looked at together: enough for speed, few enough for memory.
+TOGETHER = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class _Crowd:
+    """What some people did: scaled actions, answers, and how far they fell short."""
+
+    points: Floats
+    rewards: Floats
+    regrets: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Rounds:
+    """The crowds of an epoch, and how much they count in each release that looks at them."""
+
+    looks: Looks
+    crowds: tuple[_Crowd, ...]
+
+
+def play_crowd(make_problem: MakeProblem, setting: Setting, *, seed: int, run: int = 0) -> Run:
+    """One study of a problem with a box or candidates; (seed, run) fixes it.
+
+    >>> from discreet.simulation.problems import find_problem
+    >>> from discreet.privacy.budget import LocalDP
+    >>> setting = Setting(model="local", rounds=50, privacy=LocalDP(8.0, 0.01))
+    >>> play_crowd(find_problem("synthetic"), setting, seed=1).regrets.shape
+    (50,)
+    """
+    world = World.draw(make_problem, seed=seed, run=run)
+    plan = plan_for(world.problem, setting, world.decisions, f"crowd {seed}.{run}")
+    return play_plan(world, plan, setting.rounds)
+
+
+def play_plan(world: World, plan: Plan, rounds: int) -> Run:
+    """One study of a plan in a world, as many rounds as the plan's horizon."""
+    study, regrets = Study(plan), [np.empty(0)]
+    seen: tuple[_Rounds, ...] = ()
+    while sum(map(len, regrets)) < rounds:
+        epoch = study.next_epoch()
+        newest = _Rounds(plan.looks_from(epoch.first), tuple(_crowds(world, plan, epoch)))
+        seen = in_sight(newest, seen)
+        sums = np.zeros(epoch.encoding.size(plan.map), dtype=np.int64)
+        for age, each in enumerate(seen):
+            for crowd in each.crowds:
+                sums += _encoded(plan, epoch, crowd, each.looks[age])
+        regrets += [crowd.regrets for crowd in newest.crowds]
+        study = study.opened(epoch).released(_release(plan, epoch, sums, world.player))
+    return Run(world.problem, np.concatenate(regrets), study, seconds=0.0)
+
+
+def _crowds(world: World, plan: Plan, epoch: Epoch) -> Iterator[_Crowd]:
+    for start in range(0, epoch.length, TOGETHER):
+        numbers = np.arange(start, min(start + TOGETHER, epoch.length))
+        yield _act(world, plan, epoch, numbers)
+
+
+def _act(world: World, plan: Plan, epoch: Epoch, numbers: NDArray[np.intp]) -> _Crowd:
+    problem, rng = world.problem, world.answers
+    if plan.decisions == "box":
+        points = epoch.policy.menu[numbers % len(epoch.policy.menu)]
+        actions = rows_of(plan.domain, points)
+        best = np.full(len(numbers), world.best)
+    else:
+        sets = decision_sets(problem, len(numbers), rng)
+        scaled = plan.domain.encode(values_of(plan.domain, sets.reshape(-1, sets.shape[2])))
+        chosen = _choose(plan, epoch, numbers, scaled.reshape(sets.shape))
+        everyone = np.arange(len(sets))
+        points, actions = scaled.reshape(sets.shape)[everyone, chosen], sets[everyone, chosen]
+        best = problem.mean(sets.reshape(-1, sets.shape[2])).reshape(sets.shape[:2]).max(axis=1)
+    rewards = np.array([problem.reward(action, rng) for action in actions])
+    return _Crowd(points, rewards, best - problem.mean(actions))
+
+
+def _choose(plan: Plan, epoch: Epoch, numbers: NDArray[np.intp], sets: Floats) -> NDArray[np.intp]:
+    """What `Policy.choose` gives each ask of the epoch."""
+    policy = epoch.policy
+    whitening = unpacked(policy.packed_whitening, policy.tilts.shape[1])
+    score = Score(plan.map, whitening, policy.optimism)
+    tilts = np.repeat(policy.tilts[numbers % len(policy.tilts)], sets.shape[1], axis=0)
+    return np.argmax(
+        score.values(sets.reshape(-1, sets.shape[2]), tilts).reshape(sets.shape[:2]), axis=1
+    )
+
+
+def decision_sets(problem: Problem, count: int, rng: np.random.Generator) -> Floats:
+    """What `count` people bring, (people, candidates, coordinates): at once where a problem can."""
+    together = getattr(problem, "decision_sets", None)
+    if together is not None:
+        return together(count, rng)
+    brought: list[Options] = [problem.decision_set(rng) for _ in range(count)]
+    return np.array(brought, dtype=np.float64)
+
+
+def _encoded(plan: Plan, epoch: Epoch, crowd: _Crowd, weight: float) -> NDArray[np.int64]:
+    centred = np.array([plan.centred(reward) for reward in crowd.rewards])
+    encoding = epoch.encoding
+    if isinstance(encoding, GramEncoding):
+        return encoding.total(plan.map, crowd.points, centred)
+    if isinstance(encoding, RewardEncoding):
+        return encoding.encode(plan.map, crowd.points, centred, weight).sum(axis=0)
+    rows = encoding.encode(plan.map, crowd.points, centred)
+    if isinstance(encoding, AnnouncedEncoding):
+        rows = rows + encoding.announce(plan.map, crowd.points)
+    return rows.sum(axis=0)
+
+
+def _release(
+    plan: Plan, epoch: Epoch, sums: NDArray[np.int64], rng: np.random.Generator
+) -> Release:
+    """The sums plus the noise of a release, or of as many reports as there were asks."""
+    stds = of_sum(plan, epoch.encoding, epoch.length).stds(plan.map)
+    noise = np.rint(stds * rng.standard_normal(len(stds))).astype(np.int64)
+    return Release(
+        epoch=epoch.digest,
+        previous=epoch.previous,
+        asks=epoch.length,
+        reports=epoch.length if plan.is_local else None,
+        integers=sums + noise,
+        private=False,
+    )

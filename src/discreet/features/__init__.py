@@ -1,0 +1,1 @@
+"""How smooth a function is, as a finite feature map with a bound on its error."""

@@ -1,0 +1,253 @@
+"""The simple feature maps: Fourier features of a rule, and the monomials of a polynomial.
+
+Every map states ||phi(x)|| <= 1 (`norm_bound`) and a uniform bound on |phi(x) . phi(y) - k(x, y)|
+over the domain it was chosen for (`error_bound`). Maps are frozen public data.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.errors import InvalidArgument
+from discreet.features.kernels import Polynomial, points
+
+Floats = NDArray[np.float64]
+
+
+class Group(NamedTuple):
+    """The coordinates one term of a model looks at, and its slice of the features."""
+
+    columns: tuple[int, ...]
+    features: slice
+
+
+@dataclass(frozen=True, eq=False)
+class FourierFeatures:
+    """phi(x) = (sqrt(w_i) cos(omega_i . x))_i, then (sqrt(w_i) sin(omega_i . x))_i.
+
+    The weights sum to 1, so ||phi(x)|| = 1. A zero frequency may come first only; its sine is
+    left out. Maps laid on a lattice also say so: frequencies = indices * spacing.
+
+    >>> phi = FourierFeatures(np.array([[0.0], [2.0]]), np.array([0.5, 0.5]), error_bound=1.0)
+    >>> phi.dimension, phi([[0.0]]).round(3)
+    (3, array([[0.707, 0.707, 0.   ]]))
+    """
+
+    frequencies: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    error_bound: float
+    indices: NDArray[np.int64] | None = None
+    spacing: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        frequencies = points("frequencies", self.frequencies)
+        weights = np.asarray(self.weights, dtype=np.float64)
+        if weights.shape != (len(frequencies),) or not bool(np.all(weights > 0.0)):
+            raise InvalidArgument("weights", "one positive number per frequency")
+        if abs(math.fsum(weights) - 1.0) > 1e-12:
+            raise InvalidArgument("weights", "numbers that sum to 1", math.fsum(weights))
+        if not bool(np.all(np.any(frequencies[1:], axis=1))):
+            raise InvalidArgument("frequencies", "a zero frequency in the first row only")
+        object.__setattr__(self, "frequencies", _read_only(frequencies))
+        object.__setattr__(self, "weights", _read_only(weights))
+        object.__setattr__(self, "error_bound", float(self.error_bound))
+        self._check_lattice()
+
+    def _check_lattice(self) -> None:
+        if self.indices is None and self.spacing is None:
+            return
+        if self.indices is None or self.spacing is None:
+            raise InvalidArgument("indices, spacing", "both, or neither")
+        indices = np.array(self.indices, dtype=np.int64)
+        spacing = tuple(float(step) for step in self.spacing)
+        if not np.array_equal(indices * np.array(spacing), self.frequencies):
+            raise InvalidArgument("frequencies", "exactly indices * spacing")
+        indices.setflags(write=False)
+        object.__setattr__(self, "indices", indices)
+        object.__setattr__(self, "spacing", spacing)
+
+    @property
+    def dimension(self) -> int:
+        """The number of features m."""
+        return 2 * len(self.weights) - self._zeros
+
+    @property
+    def inputs(self) -> int:
+        """The number of coordinates d of a point."""
+        return self.frequencies.shape[1]
+
+    @property
+    def norm_bound(self) -> float:
+        """||phi(x)||: exactly 1."""
+        return 1.0
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """One group: all coordinates, all features."""
+        return _one_group(self.inputs, self.dimension)
+
+    @cached_property
+    def _zeros(self) -> int:
+        return int(not np.any(self.frequencies[0]))
+
+    @cached_property
+    def _amplitudes(self) -> Floats:
+        return np.sqrt(self.weights)
+
+    @cached_property
+    def _columns(self) -> tuple[Floats, ...]:
+        return tuple(np.ascontiguousarray(column) for column in self.frequencies.T)
+
+    def _phases(self, x: Floats) -> Floats:
+        # One coordinate after the other, never a matrix product: a row's phases do not depend
+        # on the rows beside it, to the last bit.
+        phases = x[:, 0, None] * self._columns[0]
+        for j in range(1, len(self._columns)):
+            phases += x[:, j, None] * self._columns[j]
+        return phases
+
+    def __call__(self, x: ArrayLike) -> Floats:
+        """phi at each row of x: an n x m matrix."""
+        rows = rows_of(x, self.inputs)
+        phases = self._phases(rows)
+        count, zeros = len(self.weights), self._zeros
+        features = np.empty((len(rows), 2 * count - zeros))
+        np.multiply(np.cos(phases), self._amplitudes, out=features[:, :count])
+        np.multiply(np.sin(phases[:, zeros:]), self._amplitudes[zeros:], out=features[:, count:])
+        return features
+
+    def gradient(self, x: ArrayLike, coefficients: ArrayLike) -> Floats:
+        """d/dx of coefficients . phi(x), at each row: n x d; coefficients (m,) or (n, m)."""
+        rows = rows_of(x, self.inputs)
+        c = coefficients_of(coefficients, len(rows), self.dimension)
+        phases = self._phases(rows)
+        count, zeros = len(self.weights), self._zeros
+        slope = -c[:, :count] * np.sin(phases)
+        slope[:, zeros:] += c[:, count:] * np.cos(phases[:, zeros:])
+        return (slope * self._amplitudes) @ self.frequencies
+
+
+@dataclass(frozen=True)
+class PolynomialFeatures:
+    """The monomials of ((b^2 + z . z') / (b^2 + d))^degree, z = 2x - 1: exact, ||phi|| <= 1.
+
+    By the multinomial theorem phi_a(x) = sqrt(degree! / (a_0! ... a_d!) / (b^2 + d)^degree)
+    b^a_0 z_1^a_1 ... z_d^a_d, over the exponents a that sum to the degree.
+
+    >>> PolynomialFeatures(degree=2, bias=1.0, inputs=2).dimension
+    6
+    """
+
+    degree: int
+    bias: float
+    inputs: int
+
+    def __post_init__(self) -> None:
+        kernel = Polynomial(self.degree, self.bias)
+        kernel.check(self.inputs)
+        object.__setattr__(self, "degree", kernel.degree)
+        object.__setattr__(self, "bias", kernel.bias)
+        object.__setattr__(self, "inputs", int(self.inputs))
+
+    @property
+    def dimension(self) -> int:
+        """The number of features m."""
+        return len(self._exponents)
+
+    @property
+    def norm_bound(self) -> float:
+        """||phi(x)|| <= 1 on the unit cube."""
+        return 1.0
+
+    @property
+    def error_bound(self) -> float:
+        """Zero: the features are exact."""
+        return 0.0
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """One group: all coordinates, all features."""
+        return _one_group(self.inputs, self.dimension)
+
+    @cached_property
+    def _exponents(self) -> NDArray[np.int64]:
+        first = 0 if self.bias > 0.0 else 1  # without a bias its powers vanish
+        chosen = itertools.combinations_with_replacement(range(first, self.inputs + 1), self.degree)
+        table = [np.bincount(pick, minlength=self.inputs + 1) for pick in chosen]
+        return np.array(table, dtype=np.int64)
+
+    @cached_property
+    def _scale(self) -> Floats:
+        total = (self.bias**2 + self.inputs) ** self.degree
+        ways = [
+            math.factorial(self.degree) / math.prod(math.factorial(int(a)) for a in exponents)
+            for exponents in self._exponents
+        ]
+        biases = np.power(self.bias, self._exponents[:, 0].astype(np.float64))
+        return np.sqrt(np.array(ways, dtype=np.float64) / total) * biases
+
+    def _powers(self, x: Floats) -> Floats:
+        """z_j^a for a = 0 .. degree: one table (degree + 1, n, d)."""
+        z = 2.0 * x - 1.0
+        powers = [np.ones_like(z)]
+        for _ in range(self.degree):
+            powers.append(powers[-1] * z)
+        return np.stack(powers)
+
+    def __call__(self, x: ArrayLike) -> Floats:
+        """phi at each row of x: an n x m matrix."""
+        powers = self._powers(rows_of(x, self.inputs))
+        return self._monomials(powers, range(self.inputs))
+
+    def _monomials(self, powers: Floats, coordinates: "range | list[int]") -> Floats:
+        features = np.tile(self._scale, (powers.shape[1], 1))
+        for j in coordinates:
+            features *= powers[self._exponents[:, j + 1], :, j].T
+        return features
+
+    def gradient(self, x: ArrayLike, coefficients: ArrayLike) -> Floats:
+        """d/dx of coefficients . phi(x), at each row: n x d; coefficients (m,) or (n, m)."""
+        rows = rows_of(x, self.inputs)
+        c = coefficients_of(coefficients, len(rows), self.dimension)
+        powers = self._powers(rows)
+        slopes = np.empty_like(rows)
+        for j in range(self.inputs):
+            a = self._exponents[:, j + 1]
+            others = self._monomials(powers, [i for i in range(self.inputs) if i != j])
+            inner = 2.0 * a * powers[np.maximum(a - 1, 0), :, j].T
+            slopes[:, j] = np.sum(c * others * inner, axis=1)
+        return slopes
+
+
+SimpleFeatures = FourierFeatures | PolynomialFeatures
+
+
+def _one_group(inputs: int, dimension: int) -> tuple[Group, ...]:
+    return (Group(tuple(range(inputs)), slice(0, dimension)),)
+
+
+def _read_only(values: Floats) -> Floats:
+    copy = np.array(values, dtype=np.float64)
+    copy.setflags(write=False)
+    return copy
+
+
+def rows_of(x: ArrayLike, inputs: int) -> Floats:
+    """Points as an n x d matrix, or a clear error."""
+    rows = points("x", x)
+    if rows.shape[1] != inputs:
+        raise InvalidArgument("x", f"points of {inputs} coordinates", rows.shape[1])
+    return rows
+
+
+def coefficients_of(values: ArrayLike, rows: int, dimension: int) -> Floats:
+    """Coefficients of the features, one list or one per point, as a matrix."""
+    c = np.asarray(values, dtype=np.float64)
+    if c.shape not in ((dimension,), (1, dimension), (rows, dimension)):
+        raise InvalidArgument("coefficients", f"({dimension},) or ({rows}, {dimension})", c.shape)
+    return c if c.ndim == 2 else c[None, :]

@@ -1,0 +1,1 @@
+"""From releases to a belief, a policy and the next epoch. Public: it never sees an answer."""

@@ -1,0 +1,205 @@
+"""What the releases say, under the prior and the scales that they themselves suggest.
+
+A release adds to two sums that no prior enters,
+
+    precision += A^T R^-1 A        information += A^T R^-1 v        (see `inference`, `window`)
+
+and it says how far rewards were from the prediction: the spread E[h^2], which clipping at +-w
+lowers in a known way. What the posterior does not account for in it is the variance of rewards.
+The first epochs spread over the domain; half of the variance they see is taken for the signal's.
+The plan may fix either scale. All of it is post-processing of releases and costs no privacy.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.agreement.plan import Plan
+from discreet.agreement.schedule import Exploration
+from discreet.learning.inference import Clipped, Statistics, look, observe, unclipped_variance
+from discreet.learning.kernel_bank import Bank, Choice, bank_of, pool
+from discreet.learning.posterior import Posterior
+from discreet.learning.window import Block, Window
+from discreet.privacy.clipping import Residual
+from discreet.privacy.encodings import Encoding, RewardEncoding
+
+Floats = NDArray[np.float64]
+
+#: The share of the variance of first answers that is taken for signal.
+SIGNAL_SHARE = 0.5
+#: First rewards, unclipped, whose mean square is above this share of the largest are at the ends.
+AT_ENDS = 0.7
+#: Rewards keep at least this share of the variance that is left.
+LEAST_NOISE = 0.05
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Variances in half-widths squared: of f around its level, and of a reward around f.
+
+    `at_ends` says that rewards lie at the ends of their range, like those of coin flips: narrow
+    residuals would then tell the commonest reward and not the mean. `designed` is the variance of
+    answers over the domain, and `asked` the number of asks so far; `recent` holds (asks, reward
+    variance) of the epochs that make up the last half of all asks.
+    """
+
+    shape: float | None
+    noise: float
+    at_ends: bool = False
+    designed: float = 0.0
+    asked: int = 0
+    recent: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """The sum of what was released, and the prior and scales chosen by it."""
+
+    plan: Plan
+    window: Window
+    scales: Scales
+    choice: Choice
+
+    @classmethod
+    def before(cls, plan: Plan) -> "Belief":
+        """Nothing released: the plan's starting point."""
+        information = np.zeros(plan.map.dimension) if plan.prior is None else plan.prior.information
+        scales = Scales(None, plan.noise_variance)
+        return cls(plan, Window.empty(information), scales, bank_of(plan).first)
+
+    @cached_property
+    def prior(self) -> Floats:
+        """The precision of the coefficients before any release."""
+        return self._bank.precision(self.choice, self.signal)
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """The Gaussian over coefficients."""
+        return Posterior(self.plan.map, self.prior + self.precision, self.information)
+
+    @property
+    def exploration(self) -> Exploration:
+        """The plan's."""
+        return self.plan.explore
+
+    def margin(self, std: float) -> float:
+        """Half of a 95% credible interval."""
+        return 1.96 * std
+
+    @property
+    def precision(self) -> Floats:
+        """What all releases told of the coefficients, without the prior."""
+        return self.window.theta.precision
+
+    @property
+    def information(self) -> Floats:
+        """The right-hand side that goes with it."""
+        return self.window.theta.information
+
+    @property
+    def signal(self) -> float:
+        """The variance that the kernel is multiplied by."""
+        return self._bank.signal(self.choice, self.scales.shape)
+
+    @property
+    def _bank(self) -> Bank:
+        return bank_of(self.plan)
+
+    def line(self, residual: Residual, unknown: float) -> Clipped:
+        """How a clipped residual depends on f, whose variance around the prediction is given."""
+        if not residual.clips:
+            return Clipped(1.0, self.scales.noise)
+        return Clipped.at(residual.width, unknown, self.scales.noise)
+
+    def lines(
+        self, residual: Residual, blocks: Sequence[Block], posterior: Posterior
+    ) -> list[Clipped]:
+        """How clipped residuals depend on f, as uncertain as the posterior says, in each block."""
+        return [self.line(residual, block.mean(posterior.variance)) for block in blocks]
+
+    def after(self, encoding: Encoding, found: Statistics, asks: int, *, filled: bool) -> "Belief":
+        """What is believed after an epoch's statistics; `filled`: its asks filled the domain."""
+        before = self.posterior
+        unknown = float(np.sum(before.covariance * found.gram)) / found.rounds
+        residual = encoding.residual
+        seen = max(found.residual_square(before.coefficients - residual.prediction), 0.0)
+        total = max(seen, _spread_noise(encoding)) / found.rounds + 1e-9
+        if residual.clips:
+            total = unclipped_variance(total, residual.width)
+        total = min(total, 1.0)  # nothing within a range varies more than by half of it, squared
+        blank = self.scales.asked == 0 and self.plan.prior is None
+        if blank:
+            unknown = SIGNAL_SHARE * total
+        scales = self._with_noise(max(total - unknown, LEAST_NOISE * total), asks)
+        if blank:
+            scales = replace(scales, at_ends=total > AT_ENDS)
+        learnt = replace(self, scales=scales)
+        learnt = replace(learnt, window=learnt._told(before, encoding, found, unknown))
+        if filled and self.plan.signal_std is None and self.plan.prior is None:
+            told = Posterior(self.plan.map, self.prior + learnt.precision, learnt.information)
+            least = _spread_noise(encoding) / found.rounds
+            learnt = replace(learnt, scales=learnt._with_shape(before, told, total, asks, least))
+        return learnt._with_choice()
+
+    def _told(
+        self, before: Posterior, encoding: Encoding, found: Statistics, unknown: float
+    ) -> Window:
+        """The window after the release."""
+        residual, noise = encoding.residual, self.scales.noise
+        if isinstance(encoding, RewardEncoding) and encoding.is_noisy:
+            window = self.window.entered(found.blocks[0], noise)
+            lines = self.lines(residual, window.blocks, before)
+            if len(lines) == 1:  # of a first epoch, what it saw instead of what was believed
+                lines = [self.line(residual, unknown)]
+            return look(self.plan.map, window, encoding, found.cross, lines, noise)
+        told = observe(before, encoding, found, self.line(residual, unknown))
+        return self.window.plus(
+            told.precision - before.precision, told.information - before.information
+        )
+
+    def _with_noise(self, noise: float, asks: int) -> Scales:
+        if self.plan.noise_std is not None:
+            return replace(self.scales, asked=self.scales.asked + asks)
+        recent = (*self.scales.recent, (asks, noise))
+        while sum(n for n, _ in recent[1:]) >= (self.scales.asked + asks) / 2:
+            recent = recent[1:]
+        mean = math.fsum(n * each for n, each in recent) / sum(n for n, _ in recent)
+        return replace(
+            self.scales, noise=min(mean, 1.0), recent=recent, asked=self.scales.asked + asks
+        )
+
+    def _with_shape(
+        self, before: Posterior, told: Posterior, total: float, asks: int, least: float
+    ) -> Scales:
+        """Half the variance of answers around their level, over all designed epochs so far."""
+        points = pool(self.plan)
+        predicted = before.mean(points)
+        shift = float(np.mean(told.mean(points) - predicted))
+        around = total - shift**2 + float(np.var(predicted))
+        around = max(around, least, 1e-4)
+        earlier = self.scales.asked - asks
+        designed = (earlier * self.scales.designed + asks * around) / self.scales.asked
+        noise = (1.0 - SIGNAL_SHARE) * designed
+        if self.plan.noise_std is not None:
+            noise = self.scales.noise
+        return replace(
+            self.scales,
+            shape=SIGNAL_SHARE * designed,
+            designed=designed,
+            noise=noise,
+            recent=((asks, noise),),
+        )
+
+    def _with_choice(self) -> "Belief":
+        best = self._bank.best(self.choice, self.scales.shape, self.precision, self.information)
+        return replace(self, choice=best)
+
+
+def _spread_noise(encoding: Encoding) -> float:
+    """About how uncertain the released sum of squared residuals is: below it, nothing is told."""
+    noise, width = encoding.noise, encoding.residual.width
+    return noise.spread(width) if noise.cross > 0.0 else 0.0

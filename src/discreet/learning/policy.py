@@ -1,0 +1,84 @@
+"""Which action an ask gets: a function of the public epoch, the ask's index and its own choices.
+
+Ask number i of an epoch uses tilt i mod J. Nothing here sees another user's point or answer,
+and nothing is drawn: asked twice with the same index, a policy answers the same.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain.box import Box
+from discreet.features.choose import FeatureMap
+from discreet.learning.search import Score, maximise
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """The frozen rule of an epoch: a menu, or J tilts and what turns features into variances.
+
+    Over the whole box `menu` holds the scaled actions that maximise the J scores (or the design
+    of a first epoch), and nothing else is needed. Where users bring a context or candidates the
+    menu has no rows; `tilts` (J, m) and L^-1, packed, choose for each of them.
+    """
+
+    tilts: Floats
+    packed_whitening: Floats
+    optimism: float
+    menu: Floats
+
+    def __post_init__(self) -> None:
+        for array in (self.tilts, self.packed_whitening, self.menu):
+            array.setflags(write=False)
+
+    def from_menu(self, index: int) -> Floats:
+        """The scaled action of a whole-box ask."""
+        return self.menu[index % len(self.menu)]
+
+    def choose(self, features: FeatureMap, index: int, candidates: Floats) -> int:
+        """The position of the best of the scaled candidates; the first of equals."""
+        best = np.argmax(self._score(features).values(candidates, self._tilt(index)))
+        # Equal rows can differ in the last bit of their score, by where they stand in a batch.
+        return int(np.argmax((candidates == candidates[best]).all(axis=1)))
+
+    def search(self, features: FeatureMap, index: int, domain: Box, context: Floats) -> Floats:
+        """The best scaled action over the free coordinates, the context's columns being fixed."""
+        return maximise(self._score(features), domain, self._tilt(index), context=context)[0]
+
+    def scores(self, features: FeatureMap, points: Floats) -> Floats:
+        """What each tilt thinks of each point, of shape (J, points)."""
+        return self._score(features).table(points, self.tilts)
+
+    def _score(self, features: FeatureMap) -> Score:
+        return Score(features, self._whitening, self.optimism)
+
+    def _tilt(self, index: int) -> Floats:
+        return self.tilts[[index % len(self.tilts)]]
+
+    @cached_property
+    def _whitening(self) -> Floats:
+        return unpacked(self.packed_whitening, self.tilts.shape[1])
+
+
+def packed(lower: Floats) -> Floats:
+    """The lower triangle of a matrix as a vector, row by row.
+
+    >>> packed(np.array([[1.0, 0.0], [2.0, 3.0]])).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    return lower[np.tril_indices(len(lower))]
+
+
+def unpacked(vector: Floats, m: int) -> Floats:
+    """The lower triangular matrix that `packed` made a vector of.
+
+    >>> unpacked(np.array([1.0, 2.0, 3.0]), 2).tolist()
+    [[1.0, 0.0], [2.0, 3.0]]
+    """
+    lower = np.zeros((m, m))
+    lower[np.tril_indices(m)] = vector
+    return lower

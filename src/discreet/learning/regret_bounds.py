@@ -1,0 +1,237 @@
+"""What the paper promises of regret, as functions: bounds, rates, and when they say anything.
+
+A bound that exceeds what playing at random costs says nothing. `crossover` finds the number of
+rounds from which a bound says something.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import checks
+from discreet.errors import InvalidArgument, OutOfReach
+from discreet.learning.theory import Assumptions, Spectrum, width
+
+Floats = NDArray[np.float64]
+FeatureRule = Literal["true kernel", "approximate kernel"]
+
+#: Beyond so many rounds a bound is called hopeless.
+LONGEST = 1 << 80
+
+
+# -- the regret bound
+
+
+def regret_bound(
+    largest_width: float, assumptions: Assumptions, *, rounds: int, log_determinant: float
+) -> float:
+    """Theorem 3 in the form of docs/errata, with probability 1 - zeta:
+
+        R(T) <= 2 W_T sqrt(2 T log det((S~_T + lambda I) / (lambda + lambda_min))) + 2 T B epsilon
+
+    for lambda + lambda_min >= 1, a release every round, and `log_determinant` that of the matrix
+    in the root (see `prior_bound`). The printed form has sum of sigma_t^2 <= gamma_T, which fails
+    for lambda + lambda_min > 1, and a term T^3 sqrt(epsilon).
+
+    >>> regret_bound(1.0, Assumptions(norm=1.0, noise=1.0), rounds=8, log_determinant=1.0)
+    8.0
+    """
+    t, a = checks.count("rounds", rounds), assumptions
+    volume = checks.number("log_determinant", log_determinant, at_least=0.0)
+    return 2.0 * largest_width * math.sqrt(2.0 * t * volume) + 2.0 * t * a.norm * a.error
+
+
+def prior_bound(
+    spectrum: Spectrum, assumptions: Assumptions, *, rounds: int, dimension: int
+) -> float:
+    """The regret bound before any data: both determinants at their largest.
+
+    By arithmetic and geometric means, as trace S_T <= T: the released V has log det V <=
+    m ln(lambda + lambda_max + T / m), which the width sees, and the potential of the actions,
+    sum of ||phi_t||^2_(V_t^-1), is at most 2 m ln(1 + T / (m (lambda + lambda_min))).
+
+    >>> calm = Spectrum(shift=2.0, smallest=1.0, largest=3.0, kappa=0.5)
+    >>> world = Assumptions(norm=1.0, noise=0.5)
+    >>> round(prior_bound(calm, world, rounds=10_000, dimension=4) / 10_000, 3)
+    0.821
+    """
+    a, t, m = assumptions, checks.count("rounds", rounds), checks.count("dimension", dimension)
+    floor = a.regularisation + spectrum.smallest
+    if floor < 1.0:
+        raise InvalidArgument("spectrum", "lambda + lambda_min of at least 1")
+    ceiling = m * math.log(a.regularisation + spectrum.largest + t / m)
+    widest = width(spectrum, a, rounds=t, log_determinant=ceiling, side=m)
+    volume = m * math.log1p(t / (m * floor))
+    return regret_bound(widest, a, rounds=t, log_determinant=volume)
+
+
+def crossover(bound: Callable[[int], float], *, uniform: float) -> int:
+    """From how many rounds on a regret bound beats uniform play, which costs `uniform` a round.
+
+    The bound divided by T should fall but for small jumps (a tree's depth): what is found, by
+    doubling and bisection, is a T at which it beats uniform play while T - 1 does not.
+
+    >>> crossover(lambda rounds: 10.0 * math.sqrt(rounds), uniform=0.5)
+    401
+    """
+    price = checks.number("uniform", uniform, above=0.0)
+    high = 1
+    while bound(high) >= price * high:
+        high *= 2
+        if high > LONGEST:
+            raise OutOfReach(f"the bound does not beat {price:g} a round before 2^80", 0)
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if bound(middle) < price * middle else (middle, high)
+    return high
+
+
+# -- the rates of the corollaries: growth, without the constants that O(.) hides
+
+
+def general_rate(
+    spectrum: Spectrum,
+    *,
+    rounds: int,
+    inputs: int,
+    information: float,
+    norm: float = 1.0,
+    noise: float = 1.0,
+    failure: float = 0.1,
+) -> float:
+    """Corollary 1, with gamma_T the `information`, d the `inputs` and rho the `noise`:
+
+        sqrt(T gamma_T) (B sqrt(lambda_max) / rho + sqrt(ln(1/zeta) + (ln T^6)^(d+1)) + kappa / rho)
+
+    >>> calm = Spectrum(shift=2.0, smallest=1.0, largest=3.0, kappa=0.5)
+    >>> round(general_rate(calm, rounds=1024, inputs=2, information=20.0))
+    38702
+    """
+    logs = math.log(1.0 / failure) + (6.0 * _log(rounds)) ** (inputs + 1)
+    factor = (norm * math.sqrt(spectrum.largest) + spectrum.kappa) / noise + math.sqrt(logs)
+    return math.sqrt(rounds * information) * factor
+
+
+def joint_rate(
+    *,
+    epsilon: float,
+    delta: float,
+    rounds: int,
+    inputs: int,
+    information: float,
+    failure: float = 0.1,
+) -> float:
+    """Corollary 2, joint privacy (alpha, beta) = (epsilon, delta):
+
+        sqrt(T gamma_T) ((ln T)^((d+2)/4) sqrt(ln(1/beta) ln(1/zeta) / alpha) + (ln T)^((d+1)/2))
+
+    >>> strong, weak = (
+    ...     joint_rate(epsilon=e, delta=0.1, rounds=10**6, inputs=2, information=100.0)
+    ...     for e in (1e-9, 4e-9)
+    ... )
+    >>> round(strong / weak, 3)
+    2.0
+    """
+    price = math.sqrt(_price(epsilon, delta, failure)) * _log(rounds) ** ((inputs + 2) / 4.0)
+    return math.sqrt(rounds * information) * (price + _log(rounds) ** ((inputs + 1) / 2.0))
+
+
+def local_rate(
+    *,
+    epsilon: float,
+    delta: float,
+    rounds: int,
+    inputs: int,
+    information: float,
+    failure: float = 0.1,
+) -> float:
+    """Corollary 3, local privacy:
+
+        T^(3/4) (ln T)^((d+2)/4) sqrt(gamma_T ln(1/beta) ln(1/zeta) / alpha)
+
+    >>> one, four = (
+    ...     local_rate(epsilon=e, delta=0.1, rounds=99, inputs=2, information=9.0) for e in (1, 4)
+    ... )
+    >>> round(one / four, 9)
+    2.0
+    """
+    price = math.sqrt(information * _price(epsilon, delta, failure))
+    return rounds**0.75 * _log(rounds) ** ((inputs + 2) / 4.0) * price
+
+
+# -- information, and features
+
+
+@dataclass(frozen=True)
+class InformationGain:
+    """A greedy choice of actions: what it tells about f, and what no choice can exceed.
+
+    `at_most` is gain / (1 - 1/e): the gain is monotone and submodular in the actions, so greedy
+    selection reaches at least 1 - 1/e of the largest (Nemhauser, Wolsey and Fisher).
+    """
+
+    gain: float
+    at_most: float
+    chosen: tuple[int, ...]
+
+
+def information_gain(phi: Floats, *, rounds: int, noise_variance: float) -> InformationGain:
+    """gamma_T = max over T rows, repeats allowed, of 1/2 log det(I + Phi^T Phi / rho^2).
+
+    Definition 1, for signal variance 1, over the rows of `phi` (the features of a set of
+    candidates; for an exact kernel, a factor of its matrix). Each step takes the row with the
+    largest variance, and the variances follow by a rank-one update.
+
+    >>> information_gain(np.eye(2), rounds=2, noise_variance=1.0).chosen
+    (0, 1)
+    """
+    if phi.ndim != 2 or not phi.size or not np.isfinite(phi).all():
+        raise InvalidArgument("phi", "a matrix of finite numbers with at least one row")
+    noise = checks.number("noise_variance", noise_variance, above=0.0)
+    covariance = np.eye(phi.shape[1])
+    variances = np.square(phi).sum(axis=1)
+    gain, chosen = 0.0, list[int]()
+    for _ in range(checks.count("rounds", rounds)):
+        best = int(np.argmax(variances))
+        total = float(variances[best]) + noise
+        direction = covariance @ phi[best]
+        covariance -= np.outer(direction, direction) / total
+        variances = np.maximum(variances - np.square(phi @ direction) / total, 0.0)
+        gain += 0.5 * math.log(total / noise)
+        chosen.append(best)
+    return InformationGain(gain, gain / (1.0 - math.exp(-1.0)), tuple(chosen))
+
+
+def feature_count(rounds: int, inputs: int, rule: FeatureRule = "true kernel") -> int:
+    """The paper's number of quadrature features for T rounds in d dimensions, rounded.
+
+        2 (6 ln T)^d    bounds the information of the true kernel        (Corollary 1)
+        2 (3 ln T)^d    bounds that of the approximate one               (Remark 3)
+
+    Take neither: with m = o(sqrt(T)) also asked for, both are out of reach of any T one meets.
+    `features.choose` finds the fewest for a wanted error.
+
+    >>> feature_count(1024, 2), feature_count(1024, 2, "approximate kernel")
+    (3459, 865)
+    """
+    if rule not in ("true kernel", "approximate kernel"):
+        raise InvalidArgument("rule", "'true kernel' or 'approximate kernel'", rule)
+    power = 6.0 if rule == "true kernel" else 3.0
+    return round(2.0 * (power * _log(rounds)) ** checks.count("inputs", inputs))
+
+
+def _log(rounds: int) -> float:
+    return math.log(checks.count("rounds", rounds))
+
+
+def _price(epsilon: float, delta: float, failure: float) -> float:
+    epsilon = checks.number("epsilon", epsilon, above=0.0)
+    for name, value in (("delta", delta), ("failure", failure)):
+        if not 0.0 < checks.number(name, value) < 1.0:
+            raise InvalidArgument(name, "a number between 0 and 1", value)
+    return math.log(1.0 / delta) * math.log(1.0 / failure) / epsilon

@@ -1,0 +1,198 @@
+"""The public record of a study: plan, epochs, releases. No sample path; safe to publish.
+
+Every epoch names the release before it and every release its epoch, so a record that was cut,
+reordered or edited does not verify.
+"""
+
+import math
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from discreet.agreement.plan import Plan
+from discreet.agreement.prior import Prior
+from discreet.agreement.release import GENESIS, Release
+from discreet.errors import InvalidArgument, StudyEnded
+from discreet.learning.belief import Belief
+from discreet.learning.epoch import Epoch, believed_before, learn, open_epoch
+from discreet.learning.posterior import Posterior
+from discreet.learning.prefix_belief import PrefixBelief
+from discreet.learning.search import Score, maximise
+from discreet.privacy.budget import NonPrivate
+from discreet.storage import canonical
+
+#: What stands before the promise of a plan whose noise came from a seed.
+SIMULATED = "A simulation: nothing here is private. With real noise the plan would promise:"
+Value = float | int | str
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The action with the highest posterior mean, that mean, and its 95% credible interval.
+
+    Under `confidence="theory"` the interval is that of Theorem 1, for all actions at once.
+    """
+
+    action: dict[str, Value]
+    mean: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A plan and its chain of epochs and releases; the last epoch may still be open."""
+
+    plan: Plan
+    epochs: tuple[Epoch, ...] = ()
+    releases: tuple[Release, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.epochs) - len(self.releases) not in (0, 1):
+            raise InvalidArgument("releases", "one for each epoch but the open one")
+        previous, first = GENESIS, 0
+        for number, epoch in enumerate(self.epochs):
+            expected = (number, first, self.plan.digest, previous)
+            if (epoch.number, epoch.first, epoch.plan, epoch.previous) != expected:
+                raise InvalidArgument("epochs", f"an unbroken chain: epoch {number} does not fit")
+            first = epoch.end
+            if number < len(self.releases):
+                release = self.releases[number]
+                whole = release.asks == epoch.length or number == len(self.epochs) - 1
+                if (release.epoch, release.previous, whole) != (epoch.digest, previous, True):
+                    raise InvalidArgument("releases", f"an unbroken chain: {number} does not fit")
+                previous = release.digest
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Study":
+        """Read and verify an export."""
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise InvalidArgument(
+                "path", f"a readable export ({error.strerror})", str(path)
+            ) from None
+        return canonical.decode(Export, data).study
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the record as canonical JSON; an existing file is replaced whole or not at all."""
+        target = Path(path)
+        if not target.name:
+            raise InvalidArgument("path", "a file", str(path))
+        draft = target.with_name(target.name + ".part")
+        try:
+            draft.write_bytes(canonical.encode(Export(self, canonical.digest(self))))
+            draft.replace(target)
+        except OSError as error:
+            with suppress(OSError):
+                draft.unlink()
+            raise InvalidArgument(
+                "path", f"a writable place ({error.strerror})", str(path)
+            ) from None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether an epoch is open."""
+        return len(self.epochs) > len(self.releases)
+
+    def check_running(self) -> None:
+        """Refuse a study that is finished, or has not begun."""
+        if not self.is_running:
+            raise StudyEnded("the study is finished: it has no open epoch")
+
+    @property
+    def open_epoch(self) -> Epoch:
+        """The epoch that is open now."""
+        self.check_running()
+        return self.epochs[-1]
+
+    @cached_property
+    def belief(self) -> Belief | PrefixBelief:
+        """What the releases teach, starting from the plan's prior."""
+        belief = believed_before(self.plan)
+        for epoch, release in zip(self.epochs, self.releases, strict=False):
+            belief = learn(self.plan, belief, epoch, release)
+        return belief
+
+    @property
+    def posterior(self) -> Posterior:
+        """The Gaussian over the function that the releases leave."""
+        return self.belief.posterior
+
+    def released(self, release: Release) -> "Study":
+        """This record with the open epoch's release; what is believed moves by one update."""
+        belief = learn(self.plan, self.belief, self.open_epoch, release)
+        return self._believing(belief, releases=(*self.releases, release))
+
+    def opened(self, epoch: Epoch) -> "Study":
+        """This record with one more epoch."""
+        return self._believing(self.belief, epochs=(*self.epochs, epoch))
+
+    def next_epoch(self) -> Epoch:
+        """The epoch that follows the last release."""
+        return open_epoch(
+            self.plan,
+            self.belief,
+            number=len(self.epochs),
+            first=self.epochs[-1].end if self.epochs else 0,
+            previous=self.releases[-1].digest if self.releases else GENESIS,
+        )
+
+    def best(self, context: Mapping[str, object] | None = None) -> Recommendation:
+        """The action with the highest posterior mean, under a context if the domain has one."""
+        plan, posterior = self.plan, self.posterior
+        if plan.domain.has_context and context is None:
+            raise InvalidArgument(
+                "context", "a value for each of " + ", ".join(plan.domain.context)
+            )
+        fixed = None if context is None else plan.domain.encode_context(context)
+        score = Score(plan.map, posterior.whitening, optimism=0.0)
+        point = maximise(score, plan.domain, posterior.coefficients[None, :], context=fixed)
+        mean = float(posterior.mean(point)[0]) * plan.half_width + plan.centre
+        std = math.sqrt(float(posterior.variance(point)[0]))
+        spread = self.belief.margin(std) * plan.half_width
+        return Recommendation(plan.domain.decode(point[0]), mean, (mean - spread, mean + spread))
+
+    def prior(self, *, public_data: bool = False) -> Prior:
+        """What this study learnt, for the plan of another one with the same features.
+
+        A plan is public, so a private one takes a prior only from private releases. With
+        `public_data=True` you declare that the people behind this study need no privacy.
+        """
+        private = all(release.private for release in self.releases)
+        earlier = self.plan.prior is None or self.plan.prior.releasable
+        return Prior(
+            domain=canonical.digest(self.plan.domain),
+            features=canonical.digest(self.plan.map),
+            rewards=self.plan.rewards,
+            precision=self.posterior.precision,
+            information=self.posterior.information,
+            releasable=public_data or (private and earlier),
+        )
+
+    @property
+    def guarantee(self) -> str:
+        """The sentence for the review board, which a simulation does not earn."""
+        sentence = self.plan.guarantee
+        if isinstance(self.plan.privacy, NonPrivate) or all(r.private for r in self.releases):
+            return sentence
+        return f"{SIMULATED} {sentence}"
+
+    def _believing(self, belief: Belief | PrefixBelief, **parts: object) -> "Study":
+        study = replace(self, **parts)
+        study.__dict__["belief"] = belief
+        return study
+
+
+@dataclass(frozen=True, eq=False)
+class Export:
+    """The file of a study. Its digest also holds the last record, which no other one names."""
+
+    study: Study
+    digest: str
+
+    def __post_init__(self) -> None:
+        if self.digest != canonical.digest(self.study):
+            raise InvalidArgument("digest", "that of the study: something in it was changed")

@@ -1,0 +1,120 @@
+"""What is held against a server: the plan that was agreed, and the chain of what it has shown.
+
+Whoever draws noise under an epoch, a person's client or the privatizer of many, checks it here
+first and takes nothing else on trust.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.agreement.plan import Plan
+from discreet.agreement.release import GENESIS, Release
+from discreet.errors import Refused
+from discreet.learning.epoch import Epoch
+from discreet.privacy.clipping import LARGEST_STD, SMALLEST_STD, spare_bits
+from discreet.privacy.encodings import AnnouncedEncoding
+from discreet.protocol.messages import Offer
+
+Floats = NDArray[np.float64]
+#: Larger coefficients predict nothing within the reward range; sums of the largest floats would be
+#: infinite or no numbers, which no clipping bounds.
+LARGEST_PREDICTION = 1e9
+
+
+def check_epoch(plan: Plan, epoch: Epoch) -> None:
+    """Refuse an epoch under which a round would be worth less privacy than the plan promises.
+
+    Nothing about an epoch is taken on trust: neither its noise, nor that its numbers are ones
+    for which the encoding's bound was proven and the integers cannot wrap around.
+    """
+    if epoch.plan != plan.digest:
+        raise Refused("this epoch belongs to another plan than the one that was agreed")
+    try:
+        with np.errstate(all="ignore"):
+            _check_encoding(plan, epoch)
+            _check_policy(plan, epoch)
+    except ArithmeticError:
+        raise Refused("this epoch's numbers are too large or too small") from None
+
+
+def _check_encoding(plan: Plan, epoch: Epoch) -> None:
+    encoding, mu, m = epoch.encoding, plan.mu, plan.map.dimension
+    if mu is None or not isinstance(encoding, plan.encode_with) or not encoding.is_noisy:
+        raise Refused("this epoch's answers are not randomised as the plan promises")
+    rounds = plan.most_rounds(epoch.first, epoch.length)
+    if not 1 <= encoding.bits <= 62 or encoding.largest > 1 << spare_bits(rounds):
+        raise Refused("this epoch's integers are too wide: they could wrap around")
+    prediction = encoding.residual.prediction
+    if prediction.shape != (m,) or not (np.abs(prediction) <= LARGEST_PREDICTION).all():
+        raise Refused("this epoch's prediction is none of the plan's features")
+    if not encoding.residual.width <= 1.0:
+        raise Refused("this epoch clips rewards to a wider range than the plan's")
+    stds = encoding.stds(plan.map)
+    if isinstance(encoding, AnnouncedEncoding):
+        stds = stds[-(m + 1) :]  # the actions before these are public
+    if not ((stds >= SMALLEST_STD) & (stds <= LARGEST_STD)).all():
+        raise Refused("this epoch's noise is not of a size that can be drawn faithfully")
+    if not plan.allows(encoding):
+        raise Refused("this epoch's noise is weaker than the plan promises")
+
+
+def _check_policy(plan: Plan, epoch: Epoch) -> None:
+    m, policy = plan.map.dimension, epoch.policy
+    if plan.decisions == "box":
+        shape = policy.menu.shape
+        fits = len(shape) == 2 and shape[0] > 0 and shape[1] == plan.domain.dimension
+        fits = fits and is_inside(plan, policy.menu)
+    else:
+        shape = policy.tilts.shape
+        fits = len(shape) == 2 and shape[0] > 0 and shape[1] == m
+        fits = fits and policy.packed_whitening.shape == (m * (m + 1) // 2,)
+    if not fits:
+        raise Refused("this epoch's policy does not fit the plan")
+
+
+def is_inside(plan: Plan, points: Floats) -> bool:
+    """Whether these are actions of the domain: features are bounded, so private, only there."""
+    moved = np.abs(plan.domain.snap(points) - points)
+    return bool((moved <= 1e-12).all() and plan.domain.admits(points).all())
+
+
+class Pin:
+    """The plan, and the chain of what was seen so far.
+
+    Releases name the epoch they are of and the release before, and an epoch the release before
+    it, so releases alone lead from the last epoch seen to the one on offer.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._asked = 0
+        self._previous = GENESIS
+        self._epoch: Epoch | None = None
+        self.known = 0
+
+    def follow(self, offer: Offer) -> None:
+        """Take the offer's epoch for the open one, if the chain leads there."""
+        self.take(offer.epoch, offer.releases)
+
+    def take(self, epoch: Epoch, releases: tuple[Release, ...]) -> None:
+        """Take this epoch for the open one, if these releases lead there from the last one."""
+        if self._epoch is not None and epoch.digest == self._epoch.digest:
+            return
+        previous, asked = self._previous, self._asked
+        named = None if self._epoch is None else self._epoch.digest
+        for release in releases:
+            complete = release.asks == self._plan.epoch_length(asked)
+            complete = complete and (release.reports is not None) == self._plan.is_local
+            expected = release.epoch if named is None else named
+            if (release.previous, release.epoch) != (previous, expected) or not complete:
+                raise Refused("the releases do not follow from those seen before")
+            previous, asked, named = release.digest, asked + release.asks, None
+        if self._epoch is not None and not releases:
+            raise Refused("another epoch was shown in this one's place before")
+        known = self.known + len(releases)
+        if (epoch.number, epoch.first, epoch.previous) != (known, asked, previous):
+            raise Refused("this epoch does not follow from the releases seen so far")
+        if epoch.length != self._plan.epoch_length(asked):
+            raise Refused("this epoch is not as long as the plan's schedule says")
+        check_epoch(self._plan, epoch)
+        self._previous, self._asked, self._epoch, self.known = previous, asked, epoch, known

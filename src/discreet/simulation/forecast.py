@@ -1,0 +1,268 @@
+"""What a plan will cost and learn, before any data: how to choose epsilon.
+
+Everything here follows from the plan, which is public. What noise does to learning is computed;
+what it does to regret is simulated, on functions drawn from the plan's own prior: a forecast is
+as good as the kernel, signal and noise that the plan assumes.
+"""
+
+import math
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import checks
+from discreet.agreement.plan import Plan
+from discreet.errors import InvalidArgument, LargeDelta
+from discreet.learning.belief import Belief
+from discreet.learning.epoch import foreseen, of_sum
+from discreet.learning.study import Study
+from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy, Protect, Simulation
+from discreet.simulation.forecast_report import Estimate, Forecast, Outlook
+from discreet.simulation.play import (
+    BanditPlayer,
+    UniformPlayer,
+    play,
+    regret_curve,
+)
+from discreet.simulation.prior_problem import Drawn
+
+Floats = NDArray[np.float64]
+
+#: Signal exceeds noise when this share of the prior variance of f is explained.
+HALF = 0.5
+
+
+def forecast(
+    plan: Plan,
+    epsilons: Iterable[float] = (0.1, 1.0, 10.0),
+    *,
+    delta: float | None = None,
+    functions: int = 8,
+    rounds: int | None = None,
+    candidates: int = 25,
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda rounds: None,
+) -> Forecast:
+    """What the plan would cost and learn under each epsilon, without privacy, and by chance.
+
+    `delta` is the plan's unless given; `rounds` its horizon. Where the plan has the default
+    schedule or encoding, each epsilon gets its own. Every setting plays the same `functions`
+    draws from the plan's prior for the same people: over the whole box, with contexts spread over
+    the domain, or with `candidates` uniform points each. An answer is Gaussian with the plan's
+    `noise_std` around f, which is clipped to the range, and is clipped itself. `advance` is
+    called with the number of rounds just played: (epsilons + 2) functions x rounds in all.
+
+    >>> from discreet.domain.box import Box
+    >>> plan = Plan(domain=Box({"dose": (0, 10)}), privacy=JointDP(1.0, 1e-6), horizon=200)
+    >>> found = forecast(plan, [1, 8], functions=2)
+    >>> noisy, clear = found.private
+    >>> clear.label, clear.epochs > noisy.epochs, clear.rounds_to_signal < noisy.rounds_to_signal
+    ('epsilon = 8', True, True)
+    """
+    if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidArgument("plan", "a Plan")
+    if plan.noise is not None:
+        raise InvalidArgument("plan", "independent noise: simulate the prefix estimator instead")
+    length = _checked_rounds(plan, rounds)
+    seed, functions = checks.whole("seed", seed), checks.count("functions", functions)
+    levels = _levels(plan, epsilons, delta)
+    plans = [_under(plan, privacy, length) for privacy in (*levels, NonPrivate())]
+    count = checks.count("candidates", candidates)
+    worlds = [_World.draw(plan, count, seed=seed, number=i) for i in range(functions)]
+    uniform = [world.play_uniformly(length, advance) for world in worlds]
+    yardstick = np.array([played.regrets for played in uniform]).sum(axis=1)
+    outlooks = [
+        _outlook(each, [world.play(each, length, advance) for world in worlds], yardstick)
+        for each in plans
+    ]
+    return Forecast(
+        rounds=length,
+        functions=functions,
+        seed=seed,
+        delta=levels[0].delta if levels else None,
+        decisions=plan.decisions or "box",
+        features=plan.map.dimension,
+        kernel_error=plan.map.error_bound,
+        rewards=plan.rewards,
+        private=tuple(outlooks[:-1]),
+        not_private=outlooks[-1],
+        uniform=_uniform_outlook(uniform, yardstick),
+    )
+
+
+def rounds_to_signal(plan: Plan, rounds: int) -> tuple[int | None, float]:
+    """The smallest n up to `rounds` whose spread-out asks, released once, explain half of f.
+
+    None if there is none; and the share that all rounds explain. By bisection: more rounds under
+    the same noise never tell less.
+    """
+    before = Belief.before(plan)
+    explained = foreseen(plan, before, rounds)
+    if explained < HALF:
+        return None, explained
+    too_few, enough = 0, rounds
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        if foreseen(plan, before, middle) < HALF:
+            too_few = middle
+        else:
+            enough = middle
+    return enough, explained
+
+
+@dataclass(frozen=True, eq=False)
+class _Played:
+    regrets: Floats
+    simple_regret: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _World:
+    """One function with its users and answers, the same for everyone who plays it."""
+
+    problem: Drawn
+    label: str
+    users: np.random.SeedSequence
+    chance: np.random.SeedSequence
+
+    @classmethod
+    def draw(cls, plan: Plan, candidates: int, *, seed: int, number: int) -> "_World":
+        function, users, chance = np.random.SeedSequence([seed, number]).spawn(3)
+        problem = Drawn.draw(plan, candidates, _generator(function))
+        return cls(problem, f"forecast {seed}.{number}", users, chance)
+
+    def play(self, plan: Plan, rounds: int, advance: Callable[[int], None]) -> _Played:
+        with _quiet():
+            named = replace(plan, name=self.label)
+        own = Simulation(int(_generator(self.chance).integers(2**63)))
+        player = BanditPlayer(named, own)
+        regrets = self._regrets(player, rounds, advance)
+        player.bandit.finish()
+        return _Played(regrets, self.problem.simple_regret(player.bandit.study))
+
+    def play_uniformly(self, rounds: int, advance: Callable[[int], None]) -> _Played:
+        player = UniformPlayer(self.problem.domain, _generator(self.chance))
+        return _Played(self._regrets(player, rounds, advance))
+
+    def _regrets(
+        self, player: BanditPlayer | UniformPlayer, rounds: int, advance: Callable[[int], None]
+    ) -> Floats:
+        best = self.problem.maximum if self.problem.plan.decisions == "box" else None
+        rng = _generator(self.users)
+        return play(self.problem, player, rounds, best=best, rng=rng, advance=advance)
+
+
+def _outlook(plan: Plan, played: list[_Played], yardstick: Floats) -> Outlook:
+    """What a private or non-private plan costs and learns."""
+    rounds, first = len(played[0].regrets), Study(plan).next_epoch()
+    encoding = of_sum(plan, first.encoding, first.length)
+    epsilon = None if isinstance(plan.privacy, NonPrivate) else plan.privacy.epsilon
+    signal, explained = rounds_to_signal(plan, rounds)
+    return Outlook(
+        label="not private" if epsilon is None else f"epsilon = {epsilon:g}",
+        epsilon=epsilon,
+        mu=plan.mu,
+        encoding=plan.encoding,
+        epochs=sum(1 for _ in _epoch_lengths(plan, rounds)),
+        first_epoch=plan.epoch_length(0),
+        noise_std=encoding.noise.cross * plan.half_width,
+        noise_in_answers=encoding.noise.cross / encoding.residual.width,
+        rounds_to_signal=signal,
+        explained=explained,
+        simple_regret=Estimate.of(np.array([each.simple_regret for each in played])),
+        **_regrets(played, yardstick),
+    )
+
+
+def _uniform_outlook(played: list[_Played], yardstick: Floats) -> Outlook:
+    return Outlook(
+        label="uniform play",
+        epsilon=None,
+        mu=None,
+        encoding=None,
+        epochs=None,
+        first_epoch=None,
+        noise_std=None,
+        noise_in_answers=None,
+        rounds_to_signal=None,
+        explained=None,
+        simple_regret=None,
+        **_regrets(played, yardstick),
+    )
+
+
+def _regrets(played: list[_Played], yardstick: Floats) -> dict[str, Any]:
+    regrets = np.array([each.regrets for each in played])
+    totals = regrets.sum(axis=1)
+    late = regrets[:, -math.ceil(regrets.shape[1] / 10) :]
+    return {
+        "regret": Estimate.of(totals),
+        "relative_regret": Estimate.ratio(totals, yardstick),
+        "late_regret": Estimate.of(late.mean(axis=1)),
+        "curve": regret_curve(regrets),
+    }
+
+
+def _epoch_lengths(plan: Plan, rounds: int) -> Iterator[int]:
+    asked = 0
+    while asked < rounds:
+        yield (length := plan.epoch_length(asked))
+        asked += length
+
+
+def _levels(
+    plan: Plan, epsilons: Iterable[float], delta: float | None
+) -> Sequence[JointDP | LocalDP]:
+    """The promises to compare, strongest first; what they protect, and from whom, is the plan's."""
+    words = "a sequence of positive numbers"
+    if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidArgument("epsilons", words)
+    wanted = sorted({checks.number("epsilons", epsilon, above=0.0) for epsilon in epsilons})
+    given = plan.privacy
+    if not isinstance(given, NonPrivate):
+        delta = given.delta if delta is None else delta
+        return [replace(given, epsilon=epsilon, delta=delta) for epsilon in wanted]
+    if wanted and delta is None:
+        raise InvalidArgument("delta", "a probability: a plan without privacy has none")
+    protect: Protect = "rewards" if plan.public_decisions else "decisions"
+    return [JointDP(epsilon, delta or 0.0, protect) for epsilon in wanted]
+
+
+def _under(plan: Plan, privacy: Privacy, rounds: int) -> Plan:
+    """The same plan under other privacy; what is left to defaults follows it."""
+    joint = isinstance(privacy, JointDP)
+    with _quiet():
+        default = replace(plan, schedule=None, exploration=None, encoding="auto", looks=None)
+        return replace(
+            plan,
+            privacy=privacy,
+            horizon=rounds,
+            schedule=None if default.schedule == plan.schedule else plan.schedule,
+            exploration=None if default.exploration == plan.exploration else plan.exploration,
+            encoding="auto" if default.encoding == plan.encoding else plan.encoding,
+            looks=None if default.looks == plan.looks or not joint else plan.looks,
+        )
+
+
+def _checked_rounds(plan: Plan, rounds: int | None) -> int:
+    wanted = plan.horizon if rounds is None else rounds
+    if wanted is None:
+        raise InvalidArgument("rounds", "a whole number: the plan has no horizon")
+    return checks.count("rounds", wanted)
+
+
+def _generator(stream: np.random.SeedSequence) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(stream))
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """The plan itself has warned of a large delta, and the advice does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LargeDelta)
+        yield

@@ -1,0 +1,1 @@
+"""Bytes at rest: canonical JSON, journals, and the tables that people write."""

@@ -1,0 +1,1 @@
+"""All that sees an answer: clients, custodians, sums, and the noise on them."""

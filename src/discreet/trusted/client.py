@@ -1,0 +1,300 @@
+"""A person's own device in the local model: it trusts no one.
+
+    client = Client(plan, "mine.db")                  # pins the plan
+    send(client.request())
+    choice = client.choose(offer, candidates)         # checks the epoch, chooses here
+    send(client.report(reward))                       # randomised once, kept, then sent
+    client.settle(receipt)
+
+What leaves the device is a random id, and one randomised increment for each round. It costs the
+person at most `plan.mu`, whatever the server does: the client refuses an epoch whose noise is
+weaker than the plan it pinned, draws noise once for each round, repeats the same bytes when asked
+again, and takes part in no more rounds than the plan's `rounds_per_user`.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import checks
+from discreet.agreement.plan import Plan
+from discreet.errors import InvalidArgument, JournalDamaged, Refused
+from discreet.learning.study import Value
+from discreet.privacy.budget import LocalDP, Simulation
+from discreet.protocol.decisions import decide, decision_set
+from discreet.protocol.messages import Decline, Offer, Receipt, Report, Request
+from discreet.protocol.role import Kept, Ledger
+from discreet.protocol.rounds import OPEN, Event, State, advance, is_repeat
+from discreet.protocol.verifier import Pin, is_inside
+from discreet.storage.journal import Journal
+from discreet.trusted import mechanism
+from discreet.trusted.randomness import secret_key, source
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The scaled action of a round, and its position where candidates were given: private."""
+
+    point: Floats = field(repr=False)
+    position: int | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Device:
+    """The first record of a client: whether its noise is a simulation's."""
+
+    simulated: bool
+
+
+@dataclass(frozen=True)
+class Expired:
+    """The round of this id came too late for its epoch."""
+
+    id: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The action to try; `chosen` is its position among the candidates, where some were given."""
+
+    action: dict[str, Value]
+    chosen: int | None = None
+
+
+Record = Plan | Device | Request | Offer | Chosen | Report | Decline | Receipt | Expired
+
+
+def fresh_id() -> str:
+    """128 bits from the operating system, in hexadecimal."""
+    return secret_key()[:32]
+
+
+class Client(Kept):
+    """One person's rounds, one at a time.
+
+    `journal` is the path of an SQLite file on the device; a client given one resumes where it
+    stopped, and `outbox` is what it has to send. With a `simulation` noise comes from its seed:
+    that is not private.
+
+    >>> import discreet
+    >>> from discreet.protocol.server import Server
+    >>> privacy = discreet.LocalDP(epsilon=4.0, delta=1e-6)
+    >>> plan = discreet.Plan(domain=discreet.Box({"dose": (0, 10)}), privacy=privacy)
+    >>> server, client = Server(plan), Client(plan)
+    >>> choice = client.choose(server.offer(client.request()))
+    >>> receipt = server.receive(client.report(0.7))
+    >>> client.settle(receipt); receipt.outcome
+    'counted'
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        journal: str | os.PathLike[str] | Journal | None = None,
+        *,
+        simulation: Simulation | None = None,
+        pin: Pin | None = None,
+    ) -> None:
+        if not isinstance(plan.privacy, LocalDP):
+            raise InvalidArgument("plan", "one with LocalDP privacy")
+        self._plan, self._simulation = plan, simulation
+        self._most = plan.privacy.rounds_per_user
+        self._pin = Pin(plan) if pin is None else pin
+        self._rounds = 0
+        self._state: State | None = None
+        self._request: Request | None = None
+        self._offer: Offer | None = None
+        self._chosen: Chosen | None = None
+        self._report: Report | None = None
+        self._settled = True
+        self._ledger = Ledger(plan, journal, Record)
+        device = Device(simulation is not None)
+        self._ledger.resume(self._apply, lambda: self._ledger.append(plan, device))
+
+    # -- a round
+
+    def request(self, id: str | None = None) -> Request:  # noqa: A002
+        """Ask to take part; asking again before an offer came gives the same request."""
+        if self._request is not None and self._state is None:
+            return self._request
+        if self._state in OPEN:
+            raise Refused("a round is open: report or abandon it first")
+        if self._state == "reported" and not self._settled:
+            raise Refused("a report waits for its receipt: send it again first")
+        if self._rounds >= self._most:
+            raise Refused(f"this device took part in {self._rounds} of {self._most} rounds")
+        request = Request(fresh_id() if id is None else id, self._pin.known)
+        self._commit(request)
+        return request
+
+    def choose(
+        self,
+        offer: Offer,
+        candidates: object = None,
+        *,
+        context: Mapping[str, object] | None = None,
+    ) -> Choice:
+        """The action for this offer, chosen here out of what only this device knows.
+
+        An offer that comes again gets the choice that was made, whatever it says now.
+        """
+        return self.choose_from(offer, decision_set(self._plan, candidates, context))
+
+    def choose_from(self, offer: Offer, options: Floats | None) -> Choice:
+        """As `choose`, out of scaled candidates or under a scaled context."""
+        if offer.id != self._open_id:
+            raise Refused("this offer is not for this client's request")
+        if is_repeat(self._state, "choose"):
+            return self.choice
+        advance("client", self._state, "offer")
+        self._pin.follow(offer)
+        point, position = decide(self._plan, offer.epoch, offer.ask, options)
+        if not is_inside(self._plan, point[None, :]):
+            raise Refused("this epoch's policy leads out of the domain")
+        self._commit(offer, Chosen(point, position))
+        return self.choice
+
+    def report(self, reward: float) -> Report:
+        """The answer, clipped, encoded and randomised: once. Later calls give the same bytes."""
+        if self._report is not None and is_repeat(self._state, "report"):
+            return self._report
+        advance("client", self._state, "report")
+        value = checks.number("reward", reward, echo=False)
+        if self._report is None:  # a report that could not be kept is not drawn again
+            self._report = self._draw(value)
+        report = self._report
+        self._commit(report)
+        return report
+
+    def abandon(self) -> Decline:
+        """Leave the open round without an answer; it was a round all the same."""
+        decline = Decline(self._open_id)
+        if not is_repeat(self._state, "abandon"):
+            advance("client", self._state, "abandon")
+            self._commit(decline)
+        return decline
+
+    def settle(self, receipt: Receipt) -> None:
+        """The server has closed the round; settling again changes nothing."""
+        sent = {"reported": "counted", "abandoned": "declined"}.get(self._state or "")
+        if receipt.id != self._open_id or receipt.outcome != sent:
+            raise Refused("this receipt is for something that was not sent")
+        if not self._settled:
+            self._commit(receipt)
+
+    def expire(self) -> None:
+        """The server no longer takes this round: its epoch is over."""
+        if not self._settled:
+            self._commit(Expired(self._open_id))
+
+    # -- where the round stands
+
+    @property
+    def state(self) -> State | None:
+        """The state of the last round: None before its action was chosen."""
+        return self._state
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds this client has taken part in."""
+        return self._rounds
+
+    @property
+    def choice(self) -> Choice:
+        """The action of the last round."""
+        chosen = self.chosen
+        return Choice(self._plan.domain.decode(chosen.point), chosen.position)
+
+    @property
+    def chosen(self) -> Chosen:
+        """The scaled action of the last round: private."""
+        if self._chosen is None:
+            raise Refused("no action was chosen yet")
+        return self._chosen
+
+    @property
+    def outbox(self) -> Request | Report | Decline | None:
+        """What the server has not answered yet: send it, as often as needed."""
+        if self._settled or self._request is None:
+            return None
+        if self._state is None:
+            return self._request
+        if self._state == "abandoned":
+            return Decline(self._request.id)
+        return self._report if self._state == "reported" else None
+
+    # -- records: commit, then apply
+
+    def resume(self, *records: Record) -> None:
+        """Apply records of this client that were kept elsewhere."""
+        for record in records:
+            self._apply(record)
+
+    @property
+    def _open_id(self) -> str:
+        if self._request is None:
+            raise Refused("nothing was requested yet")
+        return self._request.id
+
+    def _draw(self, reward: float) -> Report:
+        if self._offer is None:
+            raise Refused("no action was chosen yet")
+        epoch, bits = self._offer.epoch, source(self._simulation, self._offer.ask)
+        integers = mechanism.report(self._plan, epoch, self.chosen.point, reward, bits=bits)
+        simulated = None if bits.private else True
+        return Report(self._open_id, epoch.digest, integers, simulated=simulated)
+
+    def _commit(self, *records: Record) -> None:
+        with self._ledger.committed(*records):
+            self.resume(*records)
+
+    def _apply(self, record: Record) -> None:
+        match record:
+            case Request():
+                self._begin(record)
+                return
+            case Device():
+                self._check_kind(record)
+                return
+            case Offer():
+                self._pin.follow(record)
+                self._offer = record
+                self._step("offer")
+            case Chosen():
+                self._chosen = record
+                self._rounds += 1
+                self._step("choose")
+            case Report():
+                self._report = record
+                self._step("report")
+            case Decline():
+                self._step("abandon")
+            case Receipt():
+                self._settled = True
+            case Expired():
+                self._settled = True
+                if self._state is None:
+                    self._request = None
+                elif self._state in OPEN:
+                    self._step("expire")
+            case Plan():
+                raise JournalDamaged("a plan in the middle of a client's rounds")
+        if not isinstance(record, Chosen | Expired) and record.id != self._open_id:
+            raise InvalidArgument("id", "that of the open request")
+
+    def _check_kind(self, device: Device) -> None:
+        if device.simulated != (self._simulation is not None):
+            kind = "a simulation" if device.simulated else "a real client"
+            raise Refused(f"the journal is that of {kind}: it cannot go on as the other")
+
+    def _begin(self, request: Request) -> None:
+        self._request, self._settled = request, False
+        self._state = self._offer = self._chosen = self._report = None
+
+    def _step(self, event: Event) -> None:
+        self._state = advance("client", self._state, event)

@@ -1,0 +1,158 @@
+"""The trusted side: it sees actions and answers, and lets out nothing but releases."""
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.agreement.plan import Plan
+from discreet.agreement.release import Release
+from discreet.errors import InvalidArgument
+from discreet.learning.epoch import Epoch
+from discreet.privacy.budget import Simulation
+from discreet.privacy.encodings import AnnouncedEncoding, RewardEncoding
+from discreet.privacy.looks import Looks, in_sight
+from discreet.protocol.decisions import decide
+from discreet.protocol.messages import Report
+from discreet.protocol.rounds import Abandoned, Asked, Session, Told, UserKey
+from discreet.trusted import mechanism
+from discreet.trusted.participants import Register
+from discreet.trusted.randomness import secret_key, source
+from discreet.trusted.sums import PastSums, Sums
+
+Floats = NDArray[np.float64]
+
+#: So many rounds are looked at again together: their features take memory, rounds hardly any.
+TOGETHER = 1024
+
+
+def _numbers() -> "array[float]":
+    return array("d")
+
+
+@dataclass
+class _Rounds:
+    """Answered rounds of an epoch, and how much they count in each release that looks at them."""
+
+    looks: Looks
+    points: "array[float]" = field(default_factory=_numbers, repr=False)
+    rewards: "array[float]" = field(default_factory=_numbers, repr=False)
+
+    def add(self, point: Floats, reward: float) -> None:
+        """Keep a round, if it will be looked at again."""
+        if len(self.looks) > 1:
+            self.points.extend(point)
+            self.rewards.append(reward)
+
+    def parts(self) -> Iterator[tuple[Floats, Floats]]:
+        """Points and rewards, some at a time."""
+        rewards = np.array(self.rewards)
+        points = np.array(self.points).reshape(len(rewards), -1) if len(rewards) else rewards
+        for start in range(0, len(rewards), TOGETHER):
+            yield points[start : start + TOGETHER], rewards[start : start + TOGETHER]
+
+
+class Privatizer:
+    """Open rounds, and the integer sums of the epoch that is open.
+
+    A late answer enters the epoch that is open when it arrives, with that epoch's encoding; an
+    answer that never comes contributes the zero vector. The rounds of the last few epochs are kept:
+    as many as the plan looks at again. Where noise is correlated the sums of closed epochs are
+    kept: a release is made of them, too.
+    """
+
+    def __init__(self, plan: Plan, simulation: Simulation | None = None) -> None:
+        self._plan = plan
+        self._simulation = simulation
+        self._register = Register(plan, simulated=simulation is not None)
+        self._drawn: Release | None = None
+        self._past: PastSums | None = None
+        self._rounds: tuple[_Rounds, ...] = ()
+        self.session = Session(plan.expire_after)
+
+    def new_key(self) -> UserKey:
+        """A fresh key for pseudonyms; it never leaves the journal."""
+        return UserKey(secret_key(), simulated=self._simulation is not None)
+
+    def identify(self, key: UserKey) -> None:
+        """Use this key for pseudonyms; a second one would give everyone all rounds again."""
+        self._register.identify(key)
+
+    def open(self, epoch: Epoch) -> None:
+        """Begin an epoch with the sums of the earlier rounds that it looks at again, if any."""
+        self._register.check_identified()
+        size = epoch.encoding.size(self._plan.map)
+        if self._past is not None:
+            self._past.close(self._sums)
+        elif self._plan.stream is not None:
+            self._past = PastSums(size)
+        self._epoch = epoch
+        self._sums = Sums(size)
+        self._drawn = None
+        self._rounds = in_sight(_Rounds(self._plan.looks_from(epoch.first)), self._rounds)
+        for age, each in enumerate(self._rounds):
+            for points, rewards in each.parts():
+                self._look(points, rewards, each.looks[age])
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the open epoch's release was drawn: what came now would be in no release."""
+        return self._drawn is not None
+
+    def admit(self, user: object) -> str | None:
+        """The pseudonym of a user who may take part in one more round; anyone else is refused."""
+        return self._register.admit(user)
+
+    def seal(self, data: bytes) -> str:
+        """A digest of some bytes that only this study's key can make: to know them again."""
+        return self._register.keyed(data)
+
+    def choose(self, number: int, options: Floats | None) -> tuple[Floats, int | None]:
+        """The scaled action of an ask, and its position among candidates, if any."""
+        return decide(self._plan, self._epoch, number, options)
+
+    def ask(self, event: Asked) -> None:
+        """A user was given an action."""
+        self.session.ask(event)
+        self._register.count(event.user)
+        encoding = self._epoch.encoding
+        if isinstance(encoding, AnnouncedEncoding):
+            self._sums.add(encoding.announce(self._plan.map, event.point[None, :])[0])
+
+    def answer(self, number: int, reward: float) -> Told:
+        """What to keep of an answer: the clipped reward, which does not leave this side."""
+        return Told(number, self._plan.clip(reward))
+
+    def tell(self, event: Told | Report) -> None:
+        """A user answered: encode the round and add it, once."""
+        if not isinstance(event, Told):
+            raise InvalidArgument("answer", "a reward: reports belong to the local model")
+        point = self.session.close(event.number).point
+        centred, newest = self._plan.centred(event.reward), self._rounds[0]
+        self._look(point[None, :], np.array([centred]), newest.looks[0])
+        newest.add(point, centred)
+
+    def abandon(self, event: Abandoned) -> None:
+        """A user will not answer."""
+        self.session.close(event.number, "abandon")
+
+    def release(self) -> Release:
+        """The open epoch's release: drawn once, however often it is asked for."""
+        if self._drawn is None:
+            bits = source(self._simulation, self._epoch.number)
+            asks = self.session.asked - self._epoch.first
+            self._drawn = mechanism.release(
+                self._plan, self._epoch, self._sums, asks=asks, bits=bits, past=self._past
+            )
+        return self._drawn
+
+    def _look(self, points: Floats, rewards: Floats, weight: float) -> None:
+        """Add rounds to the sums, each counting so much."""
+        features, encoding = self._plan.map, self._epoch.encoding
+        if isinstance(encoding, RewardEncoding):
+            rows = encoding.encode(features, points, rewards, weight)
+        else:
+            rows = encoding.encode(features, points, rewards)
+        self._sums.add(rows.sum(axis=0))
