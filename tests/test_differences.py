@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.features.choose import FourierFeatures, choose
+from discreet.features.choose import choose
 from discreet.features.difference_grid import difference_grid
 from discreet.features.kernels import Matern, Polynomial, SquaredExponential
+from discreet.features.maps import FourierFeatures
 
 
 def _without_zero():

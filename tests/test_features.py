@@ -9,14 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidArgument, OutOfReach
-from discreet.features.choose import (
-    AdditiveFeatures,
-    FeaturePart,
-    FourierFeatures,
-    PolynomialFeatures,
-    choose,
-    measured_error,
-)
+from discreet.experiments.kernel_errors import measured_error
+from discreet.features.choose import choose
 from discreet.features.error_bounds import DifferenceSet
 from discreet.features.grids import common_rule
 from discreet.features.kernels import (
@@ -27,6 +21,12 @@ from discreet.features.kernels import (
     Part,
     Polynomial,
     SquaredExponential,
+)
+from discreet.features.maps import (
+    AdditiveFeatures,
+    FeaturePart,
+    FourierFeatures,
+    PolynomialFeatures,
 )
 
 MIXED = Additive(

@@ -10,12 +10,10 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet import checks
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
+from discreet.arrays import Floats
 from discreet.errors import (
     InvalidArgument,
     JournalDamaged,
@@ -190,9 +188,7 @@ class Bandit(Kept):
 
     # -- rounds
 
-    def _choose(
-        self, index: int, options: NDArray[np.float64] | None
-    ) -> tuple[NDArray[np.float64], int | None]:
+    def _choose(self, index: int, options: Floats | None) -> tuple[Floats, int | None]:
         return self._privatizer.choose(self._study.open_epoch.first + index, options)
 
     def _open_round(self, trial: Trial | int) -> Asked:

@@ -24,9 +24,10 @@ from discreet.agreement.schedule import (
 )
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument, LargeDelta
-from discreet.features.choose import FeatureMap, FourierFeatures, Method, choose
+from discreet.features.choose import Method, choose
 from discreet.features.difference_grid import difference_grid
 from discreet.features.kernels import Kernel, Learned, SquaredExponential
+from discreet.features.maps import FeatureMap, FourierFeatures
 from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.clipping import SLACK_PER_INTEGER, Noise, Residual
 from discreet.privacy.correlation import BLT

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 
 
@@ -20,8 +20,8 @@ class Prior:
     domain: str
     features: str
     rewards: tuple[float, float]
-    precision: NDArray[np.float64]
-    information: NDArray[np.float64]
+    precision: Floats
+    information: Floats
     releasable: bool
 
     def __post_init__(self) -> None:
@@ -52,7 +52,7 @@ class Prior:
             raise InvalidArgument("prior", f"a study with rewards {rewards}", self.rewards)
 
 
-def _is_positive_definite(matrix: NDArray[np.float64]) -> bool:
+def _is_positive_definite(matrix: Floats) -> bool:
     try:
         np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:

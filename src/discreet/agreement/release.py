@@ -5,9 +5,9 @@ from functools import cached_property
 from re import fullmatch
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import checks
+from discreet.arrays import Integers, frozen
 from discreet.errors import InvalidArgument
 from discreet.storage import canonical
 
@@ -38,7 +38,7 @@ class Release:
     previous: str
     asks: int
     reports: int | None = field(default=None, kw_only=True, metadata=canonical.OPTIONAL)
-    integers: NDArray[np.int64]
+    integers: Integers
     private: bool
 
     def __post_init__(self) -> None:
@@ -56,9 +56,7 @@ class Release:
             raise InvalidArgument("integers", "a vector of 64-bit integers")
         if not isinstance(self.private, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidArgument("private", "True or False")
-        integers = self.integers.copy()
-        integers.setflags(write=False)
-        object.__setattr__(self, "integers", integers)
+        object.__setattr__(self, "integers", frozen(self.integers))
 
     @cached_property
     def digest(self) -> str:

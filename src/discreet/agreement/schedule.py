@@ -7,7 +7,7 @@ import numpy as np
 
 from discreet import checks
 from discreet.domain.box import Box
-from discreet.features.choose import FeatureMap
+from discreet.features.maps import FeatureMap
 
 
 @dataclass(frozen=True)

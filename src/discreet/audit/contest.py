@@ -27,6 +27,7 @@ from scipy.special import betaincinv, ndtri
 
 from discreet.agreement.plan import Decisions, Plan, Schedule
 from discreet.agreement.release import Release
+from discreet.arrays import Floats, Integers
 from discreet.audit.looks import looks_trials
 from discreet.audit.streams import Normals, node_trials, stream_trials
 from discreet.bandit import Bandit
@@ -45,9 +46,6 @@ from discreet.privacy.encodings import (
 from discreet.trusted import mechanism
 from discreet.trusted.randomness import Source, source
 from discreet.trusted.sums import Sums
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 FALSE_ALARM = 1e-6
 SHARPNESS = 0.85

@@ -10,9 +10,9 @@ sum. Each control is a privatizer that counts rounds in another way than the pla
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.agreement.plan import Plan, Schedule
+from discreet.arrays import Integers
 from discreet.audit.streams import GlassPrivatizer, NodeGame, NodePlay, from_nodes
 from discreet.domain.box import Box
 from discreet.features.kernels import SquaredExponential
@@ -21,8 +21,6 @@ from discreet.learning.study import Study
 from discreet.privacy.budget import GaussianPrivacy, JointDP
 from discreet.privacy.looks import FOUR_LOOKS, Looks
 from discreet.protocol.rounds import Asked, Told
-
-Integers = NDArray[np.int64]
 
 #: The first epoch's rounds are looked at once; the second's in all others.
 RELEASES = 1 + len(FOUR_LOOKS)

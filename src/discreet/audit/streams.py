@@ -20,11 +20,11 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
+from discreet.arrays import Floats, Integers
 from discreet.domain.box import Box
 from discreet.features.kernels import SquaredExponential
 from discreet.learning.study import Study
@@ -36,9 +36,6 @@ from discreet.protocol.rounds import Asked, Told
 from discreet.trusted import mechanism
 from discreet.trusted.privatizer import Privatizer
 from discreet.trusted.randomness import Source
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 RELEASES = 16
 #: What one item may change by, in integers: rounding the noise then costs nothing that matters.

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.cli.console import in_words
 from discreet.domain.coordinates import Categorical, Continuous, Coordinate, Integer
 from discreet.experiments.figures import save
@@ -20,7 +20,6 @@ from discreet.learning.study import Study, Value
 from discreet.privacy.budget import NonPrivate
 from discreet.protocol.archive import Archive
 
-Floats = NDArray[np.float64]
 LINE, MARK = {"color": "#0072b2", "linewidth": 1.8}, {"color": "#d55e00", "markersize": 7}
 #: Points along a side, and how many slices fit a figure.
 SIDE, SLICES = 101, 12

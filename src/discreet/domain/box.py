@@ -15,14 +15,12 @@ from typing import Any, Literal, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.domain import ball, cube
+from discreet.arrays import Floats, Mask, as_rows, frozen
 from discreet.domain.coordinates import (
     Categorical,
     Continuous,
     Coordinate,
-    Floats,
     Integer,
-    Mask,
     listing,
     read_coordinate,
     read_coordinates,
@@ -30,6 +28,7 @@ from discreet.domain.coordinates import (
 )
 from discreet.domain.feasibility import Predicate
 from discreet.domain.points import check_rows, read_context, read_points
+from discreet.domain.unit_cube import even_points, fill_ball, in_ball, pull_into_ball, radius_left
 from discreet.errors import InvalidArgument
 
 __all__ = ["Box", "Categorical", "Continuous", "Coordinate", "Integer"]
@@ -76,7 +75,7 @@ class Box:
         object.__setattr__(self, "context", _context(self.context, self.names))
         _check_shape(self.shape, coordinates)
         if self._predicate is not None:
-            trials = cube.even_points(FEASIBILITY_TRIALS, len(self.names))
+            trials = even_points(FEASIBILITY_TRIALS, len(self.names))
             if not len(self.spread(trials)):
                 expectation = "a predicate that some points of the box satisfy"
                 raise InvalidArgument("feasible", expectation, self.feasible)
@@ -213,7 +212,7 @@ class Box:
         >>> Box({"dose": (0, 10), "arm": Categorical(("a", "b", "c"))}).widths.round(3)
         array([1.   , 1.   , 0.866])
         """
-        return _frozen(np.concatenate([c.extents for c in self._table.values()]))
+        return frozen(np.concatenate([c.extents for c in self._table.values()]))
 
     @property
     def diameter(self) -> float:
@@ -259,7 +258,7 @@ class Box:
         >>> Box({"dose": (0, 10), "pills": Integer(1, 3)}).decode([1.0, 0.6])
         {'dose': 10.0, 'pills': 2}
         """
-        numbers = self._natural(cube.rows("point", point, self.dimension, single=True))[0].tolist()
+        numbers = self._natural(as_rows("point", np.atleast_2d(point), self.dimension))[0].tolist()
         pairs = zip(self._table.items(), numbers, strict=True)
         return {name: coordinate.value(number) for (name, coordinate), number in pairs}
 
@@ -277,7 +276,7 @@ class Box:
         numbers = read_context(context, table)
         columns = [c.scale(numbers[i : i + 1])[0] for i, c in enumerate(table.values())]
         encoded = np.concatenate([np.empty(0), *columns])
-        if self.shape == "ball" and not ball.inside(encoded[None, :]).all():
+        if self.shape == "ball" and not in_ball(encoded[None, :]).all():
             raise InvalidArgument("context", "values inside the ball")
         return encoded
 
@@ -291,11 +290,11 @@ class Box:
         >>> Box({"x": (-1, 1), "y": (-1, 1)}, shape="ball").snap([[1.5, 0.5]])
         array([[1. , 0.5]])
         """
-        given = cube.rows("points", points, self.dimension)
+        given = as_rows("points", points, self.dimension)
         if self.shape == "ball":
-            given = ball.drawn_in(given, self.context_columns)
-            room = ball.room(given, taken=self.context_columns)
-            given = ball.drawn_in(given, self.free_columns, room)
+            given = pull_into_ball(given, self.context_columns)
+            room = radius_left(given, taken=self.context_columns)
+            given = pull_into_ball(given, self.free_columns, room)
         nearest = given if self.continuous.all() else self._scaled(self._natural(given))
         return np.where(self.continuous, np.clip(given, 0.0, 1.0), nearest)
 
@@ -305,7 +304,7 @@ class Box:
         >>> Box({"dose": (0, 10)}, feasible="dose <= 5").admits([[0.4], [0.6]])
         array([ True, False])
         """
-        given = cube.rows("points", points, self.dimension)
+        given = as_rows("points", points, self.dimension)
         inside = self._inside(given)
         return inside if self._predicate is None else inside & self._satisfied(self._natural(given))
 
@@ -319,7 +318,7 @@ class Box:
         array([[0.2, 0. ],
                [0.7, 1. ]])
         """
-        given = cube.rows("uniforms", uniforms, len(self.names))
+        given = as_rows("uniforms", uniforms, len(self.names))
         if given.min(initial=0.0) < 0.0 or given.max(initial=1.0) > 1.0:
             raise InvalidArgument("uniforms", "numbers within [0, 1]")
         placed = [c.place(given[:, i]) for i, c in enumerate(self._table.values())]
@@ -329,7 +328,7 @@ class Box:
         if self.shape == "ball":
             taken = () if context is None else self.context_columns
             free = range(self.dimension) if context is None else self.free_columns
-            points[:, free] = ball.filled(points[:, free], ball.room(points, taken))
+            points[:, free] = fill_ball(points[:, free], radius_left(points, taken))
         return points[self.admits(points)]
 
     def settings(self, name: str) -> Floats:
@@ -349,7 +348,7 @@ class Box:
 
     def _mask(self, kind: type[Continuous] | UnionType) -> Mask:
         masks = [np.full(c.columns, isinstance(c, kind)) for c in self._table.values()]
-        return _frozen(np.concatenate(masks))
+        return frozen(np.concatenate(masks))
 
     def _scaled(self, numbers: Floats) -> Floats:
         columns = [c.scale(numbers[:, i]) for i, c in enumerate(self._table.values())]
@@ -366,7 +365,7 @@ class Box:
         return self._predicate(values, count=len(numbers))
 
     def _inside(self, points: Floats) -> Mask:
-        return ball.inside(points) if self.shape == "ball" else np.ones(len(points), dtype=np.bool_)
+        return in_ball(points) if self.shape == "ball" else np.ones(len(points), dtype=np.bool_)
 
 
 def _context(given: object, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -390,8 +389,3 @@ def _check_shape(shape: object, coordinates: Mapping[str, Coordinate]) -> None:
     for name, coordinate in coordinates.items():
         if shape == "ball" and not isinstance(coordinate, Continuous):
             raise InvalidArgument("shape", f"'box', because {name} is not Continuous", shape)
-
-
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    array.setflags(write=False)
-    return array

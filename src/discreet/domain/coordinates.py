@@ -21,12 +21,10 @@ from functools import cached_property
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet import checks
+from discreet.arrays import Floats, Mask, frozen
 from discreet.errors import InvalidArgument
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # With fewer floats between its ends, rounding would move a scaled point by more than 1e-10.
 FEWEST_STEPS = 1e10
@@ -51,7 +49,7 @@ class Continuous:
 
     def __post_init__(self) -> None:
         for end in ("low", "high"):
-            object.__setattr__(self, end, _finite(end, getattr(self, end)))
+            object.__setattr__(self, end, checks.number(end, getattr(self, end)) + 0.0)
         if self.low >= self.high:
             raise InvalidArgument("high", f"a number above low = {self.low!r}", self.high)
         step = math.ulp(max(abs(self.low), abs(self.high)))
@@ -198,8 +196,7 @@ class Categorical:
         for j in range(1, self.count):
             corners[j] = corners[:j].mean(axis=0)
             corners[j, j - 1] = math.sqrt((j + 1) / (2 * j))
-        corners.setflags(write=False)
-        return corners
+        return frozen(corners)
 
     @property
     def columns(self) -> int:
@@ -335,13 +332,6 @@ def _number(value: object) -> float:
         return float(cast(float, value))
     except OverflowError:
         return math.inf
-
-
-def _finite(argument: str, value: object) -> float:
-    number = _number(value)
-    if not math.isfinite(number):
-        raise InvalidArgument(argument, "a finite number", value if number != number else number)
-    return number + 0.0
 
 
 def _whole(argument: str, value: object) -> int:

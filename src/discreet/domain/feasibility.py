@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Floats, Mask
 from discreet.errors import InvalidArgument
 
-Numbers = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+Numbers = Floats
 Values = Mapping[str, Numbers]
 NumberOf = Callable[[Values], Numbers]
 # Where it holds, and where it fails; in neither it is undefined.

@@ -10,7 +10,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.domain.coordinates import Categorical, Coordinate, Floats, listing, sequence
+from discreet.arrays import Floats, Mask
+from discreet.domain.coordinates import Categorical, Coordinate, listing, sequence
 from discreet.errors import InvalidArgument
 
 Table = Mapping[str, Coordinate]
@@ -50,7 +51,7 @@ def read_context(context: object, table: Table) -> Floats:
     return numbers
 
 
-def check_rows(holds: NDArray[np.bool_], argument: str, expectation: str) -> None:
+def check_rows(holds: Mask, argument: str, expectation: str) -> None:
     """Refuse the first row that does not hold, by its number.
 
     >>> check_rows(np.array([True, False]), "candidates", "something else")

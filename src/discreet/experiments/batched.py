@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
+from discreet.arrays import Floats, Integers
 from discreet.learning.epoch import Epoch, of_sum
 from discreet.learning.policy import unpacked
 from discreet.learning.search import Score
@@ -31,8 +32,6 @@ from discreet.simulation.play import (
     rows_of,
     values_of,
 )
-
-Floats = NDArray[np.float64]
 
 #: So many people are looked at together: enough for speed, few enough for memory.
 TOGETHER = 1024
@@ -129,7 +128,7 @@ def decision_sets(problem: Problem, count: int, rng: np.random.Generator) -> Flo
     return np.array(brought, dtype=np.float64)
 
 
-def _encoded(plan: Plan, epoch: Epoch, crowd: _Crowd, weight: float) -> NDArray[np.int64]:
+def _encoded(plan: Plan, epoch: Epoch, crowd: _Crowd, weight: float) -> Integers:
     centred = np.array([plan.centred(reward) for reward in crowd.rewards])
     encoding = epoch.encoding
     if isinstance(encoding, GramEncoding):
@@ -142,9 +141,7 @@ def _encoded(plan: Plan, epoch: Epoch, crowd: _Crowd, weight: float) -> NDArray[
     return rows.sum(axis=0)
 
 
-def _release(
-    plan: Plan, epoch: Epoch, sums: NDArray[np.int64], rng: np.random.Generator
-) -> Release:
+def _release(plan: Plan, epoch: Epoch, sums: Integers, rng: np.random.Generator) -> Release:
     """The sums plus the noise of a release, or of as many reports as there were asks."""
     stds = of_sum(plan, epoch.encoding, epoch.length).stds(plan.map)
     noise = np.rint(stds * rng.standard_normal(len(stds))).astype(np.int64)

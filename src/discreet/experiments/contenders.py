@@ -19,9 +19,9 @@ from dataclasses import asdict, dataclass, replace
 from types import ModuleType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.agreement.plan import Confidence
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.experiments.as_printed import Form, Printed, simulate_printed
 from discreet.experiments.batched import play_crowd
@@ -39,8 +39,6 @@ from discreet.privacy.encodings import EncodingChoice
 from discreet.privacy.looks import ONE_LOOK
 from discreet.simulation.play import MakeProblem, Problem, Setting, simulate
 from discreet.simulation.problems import MICHALEWICZ, STYBLINSKI_TANG, find_problem
-
-Floats = NDArray[np.float64]
 
 #: Regret is kept after so many of the rounds, evenly spaced.
 POINTS = 32

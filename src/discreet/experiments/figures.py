@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.learning.study import Study
 from discreet.simulation.forecast_report import Forecast, Outlook
 from discreet.simulation.play import Problem, Run
-
-Floats = NDArray[np.float64]
 
 #: Dark to light, so that order survives without colour; each with its own dash.
 LINES: tuple[dict[str, Any], ...] = (

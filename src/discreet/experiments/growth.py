@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.experiments.contenders import Played, Trial
 from discreet.simulation.play import Model
-
-Floats = NDArray[np.float64]
 
 EPSILON, DELTA = 1.0, 0.1
 #: Regret is read after 2^10, ..., 2^15 rounds, and its exponent fitted over the last of these.

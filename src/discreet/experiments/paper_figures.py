@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.experiments.contenders import Played
 from discreet.experiments.figures import MARKERS, save
 from discreet.experiments.growth import THEORY, Growth
@@ -27,8 +28,6 @@ from discreet.experiments.paper import (
 from discreet.experiments.published import PUBLISHED
 from discreet.experiments.tables import cell_of, level_of
 from discreet.simulation.play import standard_error
-
-Floats = NDArray[np.float64]
 
 #: A column of a paper, in inches, and letters that are read there.
 WIDTH = 3.4

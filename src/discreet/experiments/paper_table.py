@@ -13,14 +13,12 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.experiments.contenders import Played, Trial, play
 from discreet.experiments.paper import BETA, FIGURE_ROUNDS, YARDSTICK
 from discreet.experiments.sweep import said, sweep
 from discreet.experiments.tables import in_words
-
-Floats = NDArray[np.float64]
 
 RUNS = 20
 NOISES = ("as printed, std", "as printed", "tree", "square root", "BLT")

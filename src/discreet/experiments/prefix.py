@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import checks
 from discreet.agreement.plan import OPTIMISM, Confidence, Plan, Schedule
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.learning.posterior import Posterior
 from discreet.learning.prefix_belief import RIDGE, Estimator, Practical, Prefix, Proven
@@ -45,8 +45,6 @@ from discreet.simulation.play import (
     row_of,
     values_of,
 )
-
-Floats = NDArray[np.float64]
 
 #: How noise is split between gram and cross, unless a caller says otherwise.
 SHARE = 1.0

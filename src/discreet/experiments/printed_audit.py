@@ -14,14 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.audit.contest import FALSE_ALARM, lower_bound
 from discreet.audit.streams import Normals
 from discreet.experiments.as_printed import Printed
 from discreet.privacy.correlation import Tree
-
-Floats = NDArray[np.float64]
 
 #: What the errata says of each: the first two leak, the last two do not.
 CASES = (

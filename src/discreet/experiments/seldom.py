@@ -13,9 +13,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.agreement.plan import OPTIMISM, Plan
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.experiments.prefix import View, release_times
 from discreet.learning.prefix_belief import Practical, Prefix
@@ -32,8 +32,6 @@ from discreet.simulation.play import (
     row_of,
     values_of,
 )
-
-Floats = NDArray[np.float64]
 
 #: The server looks again when a twentieth was added, or a hundredth where no noise hides it.
 NOISY, NOISELESS = 1.05, 1.01

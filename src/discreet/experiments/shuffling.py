@@ -33,19 +33,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from threadpoolctl import threadpool_limits  # pyright: ignore[reportMissingTypeStubs]
 
 from discreet import checks
 from discreet.agreement.plan import Schedule
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.experiments.batched import play_plan
 from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, Privacy
 from discreet.simulation.play import Setting, World, plan_for, standard_error
 from discreet.simulation.problems import find_problem
-
-Floats = NDArray[np.float64]
 
 #: A bound is searched over so many pure levels for each size of crowd.
 LEVELS = 400

@@ -11,9 +11,9 @@ from functools import cache
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.agreement.plan import Plan
+from discreet.arrays import Floats
 from discreet.experiments.prefix import PrefixPlayer, release_times
 from discreet.features.choose import choose
 from discreet.features.quadrature import SMALLEST_ERROR
@@ -26,7 +26,6 @@ from discreet.privacy.correlation import BLT, Independent, SquareRoot, State, St
 from discreet.simulation.play import MakeProblem, Setting, World, plan_for, rows_of
 from discreet.simulation.problems import Bumps, find_problem
 
-Floats = NDArray[np.float64]
 STRATEGIES: dict[str, Strategy] = {
     "sum of reports": Independent(),
     "tree": Tree(),

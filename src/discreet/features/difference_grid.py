@@ -12,13 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Floats, Integers, Mask
 from discreet.errors import InvalidArgument
-from discreet.features.choose import FeatureMap, FourierFeatures
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from discreet.features.maps import FeatureMap, FourierFeatures
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +33,7 @@ class DifferenceGrid:
     total: Integers
     difference_sign: Integers
     total_sign: Integers
-    has_sine: NDArray[np.bool_]
+    has_sine: Mask
 
     @cached_property
     def autocorrelation(self) -> Floats:

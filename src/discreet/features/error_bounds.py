@@ -23,12 +23,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet.arrays import Floats, Integers, Mask
 from discreet.errors import InvalidArgument
 from discreet.features.kernels import SquaredExponential, Stationary
-
-Floats = NDArray[np.float64]
 
 ROUNDING = 1e-13
 """Allowance, in every bound, for floating point and for images below 1e-20 that are not summed."""
@@ -82,9 +81,7 @@ class DifferenceSet:
         """Its projection onto some of the coordinates."""
         return DifferenceSet.of([self.widths[column] for column in columns], self.diameter)
 
-    def slabs(
-        self, cells: NDArray[np.int64], *, signed: bool
-    ) -> Iterator[tuple[tuple[Floats, ...], NDArray[np.bool_]]]:
+    def slabs(self, cells: Integers, *, signed: bool) -> Iterator[tuple[tuple[Floats, ...], Mask]]:
         """The corners of all lattice cells that meet the set: axes, and which corners count.
 
         Axis j has cells_j cells on [0, extent_j]; all axes but the first continue to the
@@ -157,7 +154,7 @@ def images_to_sum(kernel: Stationary, extents: Floats, periods: Floats) -> float
     return float(np.sum(counts) if _separable(kernel) else np.prod(counts))
 
 
-def _image_ranks(kernel: Stationary, extents: Floats, periods: Floats) -> NDArray[np.int64]:
+def _image_ranks(kernel: Stationary, extents: Floats, periods: Floats) -> Integers:
     reach = radius_of(kernel, 1e-20) * kernel.lengthscales(len(extents))
     return np.ceil((reach + extents) / periods).astype(np.int64)
 

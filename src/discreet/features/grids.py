@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Floats, Integers
 from discreet.features.error_bounds import (
     ROUNDING,
     DifferenceSet,
@@ -26,9 +26,6 @@ from discreet.features.error_bounds import (
 from discreet.features.kernels import Matern, Stationary
 from discreet.features.quadrature import Rule, check_wanted, features_needed, out_of_reach
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 _MOST_IMAGES = 20_000
 
 
@@ -42,9 +39,9 @@ class _Lattice:
 
     kernel: Stationary
     spacing: Floats
-    ranks: Ints
+    ranks: Integers
     raw: Floats
-    count: Ints
+    count: Integers
     mass: Floats
     alias: Images
 
@@ -260,7 +257,7 @@ def _lay(kernel: Stationary, extents: Floats, margin: float, cap: int) -> _Latti
     )
 
 
-def _heaviest(kernel: Stationary, scaled_spacing: Floats, cap: int) -> Ints:
+def _heaviest(kernel: Stationary, scaled_spacing: Floats, cap: int) -> Integers:
     """Orthant ranks by falling density, standing for at least `cap` lattice points.
 
     Up to a monotone map the density is a sum over coordinates: of squares, or of
@@ -283,9 +280,9 @@ def _heaviest(kernel: Stationary, scaled_spacing: Floats, cap: int) -> Ints:
         radius *= 1.25
 
 
-def _half_rule(ranks: Ints, raw: Floats, spacing: Floats, bound: float) -> Rule:
+def _half_rule(ranks: Integers, raw: Floats, spacing: Floats, bound: float) -> Rule:
     """One of each +- pair of the orbits, zero first, with normalised weights."""
-    indices: list[Ints] = []
+    indices: list[Integers] = []
     weights: list[float] = []
     for rank, weight in zip(ranks, raw, strict=True):
         halves = _half_orbit(rank)
@@ -297,10 +294,10 @@ def _half_rule(ranks: Ints, raw: Floats, spacing: Floats, bound: float) -> Rule:
     return Rule(np.multiply(table, spacing, dtype=np.float64), normalised, bound, table, steps)
 
 
-def _half_orbit(rank: Ints) -> list[Ints]:
+def _half_orbit(rank: Integers) -> list[Integers]:
     """One of each +- pair among the sign changes of a rank: the first nonzero entry positive."""
     nonzero = np.flatnonzero(rank)
-    halves: list[Ints] = []
+    halves: list[Integers] = []
     for signs in itertools.product((1, -1), repeat=max(len(nonzero) - 1, 0)):
         half = rank.copy()
         half[nonzero[1:]] *= np.array(signs, dtype=np.int64)

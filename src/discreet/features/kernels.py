@@ -7,14 +7,14 @@ transform of a probability density (Bochner): k(delta) = E_p[cos(omega . delta)]
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, SupportsFloat
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet import checks
+from discreet.arrays import Floats, as_rows
 from discreet.errors import InvalidArgument
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class SquaredExponential:
 
     def spectral_density(self, frequencies: ArrayLike) -> Floats:
         """p(omega) = prod_j l_j / sqrt(2 pi) exp(-omega_j^2 l_j^2 / 2), at each row."""
-        omega = points("frequencies", frequencies)
+        omega = as_rows("frequencies", frequencies)
         scales = self.lengthscales(omega.shape[1])
         scaled = omega * scales
         height = float(np.prod(scales)) / (2.0 * math.pi) ** (omega.shape[1] / 2)
@@ -141,7 +141,7 @@ class Matern:
         C = Gamma(nu + d/2) / (Gamma(nu) (2 nu pi)^(d/2)); the product form is a product of
         its one-dimensional cases.
         """
-        omega = points("frequencies", frequencies)
+        omega = as_rows("frequencies", frequencies)
         dimension = omega.shape[1]
         scales = self.lengthscales(dimension)
         squares = (omega * scales) ** 2
@@ -167,7 +167,7 @@ class Matern:
         -M_j exp(-s)(1 - s u_j^2 / r^2), and for nu = 5/2, -M_j exp(-s)(1 + s - 5 u_j^2).
         As u_j^2 <= r^2 these are at most M_j k and 3 M_j k. For nu = 1/2: infinite.
         """
-        moments = self.second_moment(points("differences", differences).shape[1])
+        moments = self.second_moment(as_rows("differences", differences).shape[1])
         factor = 3.0 if self.smoothness == 2.5 else 1.0
         return factor * self.correlation(differences)[:, None] * moments
 
@@ -197,11 +197,11 @@ class Polynomial:
         if isinstance(self.degree, bool) or self.degree not in range(1, 100):
             raise InvalidArgument("degree", "a whole number from 1 to 99", self.degree)
         object.__setattr__(self, "degree", int(self.degree))
-        object.__setattr__(self, "bias", _bias(self.bias))
+        object.__setattr__(self, "bias", checks.number("bias", self.bias, at_least=0.0))
 
     def check(self, dimension: int) -> None:
         """Refuse a dimension below 1."""
-        _dimension(dimension)
+        checks.count("dimension", dimension)
 
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Floats:
         """The matrix k(x_i, y_j)."""
@@ -222,11 +222,11 @@ class Linear:
     bias: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bias", _bias(self.bias))
+        object.__setattr__(self, "bias", checks.number("bias", self.bias, at_least=0.0))
 
     def check(self, dimension: int) -> None:
         """Refuse a dimension below 1."""
-        _dimension(dimension)
+        checks.count("dimension", dimension)
 
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Floats:
         """The matrix k(x_i, y_j)."""
@@ -256,7 +256,7 @@ class Part:
         if not columns or min(columns) < 0 or len(set(columns)) < len(columns):
             raise InvalidArgument("part.columns", "distinct column numbers from 0", self.columns)
         object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "weight", _positive("part.weight", self.weight))
+        object.__setattr__(self, "weight", checks.number("part.weight", self.weight, above=0.0))
         self.kernel.check(len(columns))
 
 
@@ -285,14 +285,14 @@ class Additive:
     @classmethod
     def over(cls, kernel: Simple, dimension: int) -> "Additive":
         """One group per coordinate, equal weights 1/d; lengthscales are dealt out in order."""
-        kernel.check(_dimension(dimension))
+        kernel.check(checks.count("dimension", dimension))
         kernels = [_one_coordinate(kernel, column) for column in range(dimension)]
         return cls(tuple(Part(k, (j,), 1.0 / dimension) for j, k in enumerate(kernels)))
 
     def check(self, dimension: int) -> None:
         """Refuse a dimension that lacks a column of some part."""
         last = max(max(part.columns) for part in self.parts)
-        if last >= _dimension(dimension):
+        if last >= checks.count("dimension", dimension):
             raise InvalidArgument("columns", f"column numbers below {dimension}", last)
 
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Floats:
@@ -336,7 +336,7 @@ class Learned:
             raise InvalidArgument("additive", "True or False", self.additive)
         natural = (0.0, 0.9) if self.additive else (0.0,)
         given = natural if self.shares is None else _tuple("shares", self.shares)
-        shares = tuple(_number("shares", share) for share in given)
+        shares = tuple(checks.number("shares", share) for share in given)
         if not shares or shares[0] != 0.0 or not all(0.0 <= s < 1.0 for s in shares):
             raise InvalidArgument("shares", "0.0, then numbers below 1", self.shares)
         if not self.additive and shares != (0.0,):
@@ -347,7 +347,7 @@ class Learned:
     @classmethod
     def around(cls, kernel: Stationary, factor: float = 4.0) -> "Learned":
         """The kernel with its lengthscales divided and multiplied by up to `factor`, by twos."""
-        factor = _positive("factor", factor)
+        factor = checks.number("factor", factor, above=0.0)
         if not isinstance(kernel, Stationary):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidArgument("kernel", "a SquaredExponential or Matern kernel", kernel)
         steps = math.floor(math.log2(max(factor, 1.0)) + 1e-9)
@@ -371,18 +371,6 @@ class Learned:
 Kernel = SquaredExponential | Matern | Linear | Polynomial | Additive | Learned
 
 
-def points(argument: str, values: ArrayLike) -> Floats:
-    """A list of points as an n x d matrix of floats, or a clear error.
-
-    >>> points("x", [[1, 2]])
-    array([[1., 2.]])
-    """
-    matrix = np.asarray(values, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[1] < 1:
-        raise InvalidArgument(argument, f"a matrix, one point a row, not shape {matrix.shape}")
-    return matrix
-
-
 def _stretched(kernel: Stationary, factor: float) -> Stationary:
     old = kernel.lengthscale
     new = tuple(factor * each for each in old) if isinstance(old, tuple) else factor * old
@@ -398,7 +386,7 @@ def _one_coordinate(kernel: Simple, column: int) -> Simple:
 
 
 def _pair(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
-    left, right = points("x", x), points("y", y)
+    left, right = as_rows("x", x), as_rows("y", y)
     if left.shape[1] != right.shape[1]:
         raise InvalidArgument("y", f"points of {left.shape[1]} coordinates", right.shape[1])
     return left, right
@@ -416,7 +404,7 @@ def _squared_distances(
 
 
 def _scaled(lengthscale: float | tuple[float, ...], differences: ArrayLike) -> Floats:
-    delta = points("differences", differences)
+    delta = as_rows("differences", differences)
     return delta / _lengthscales(lengthscale, delta.shape[1])
 
 
@@ -424,12 +412,12 @@ def _lengthscale(value: float | tuple[float, ...]) -> float | tuple[float, ...]:
     if isinstance(value, tuple | list):
         if not value:
             raise InvalidArgument("lengthscale", "one positive number per coordinate", value)
-        return tuple(_positive("lengthscale", scale) for scale in value)
-    return _positive("lengthscale", value)
+        return tuple(checks.number("lengthscale", scale, above=0.0) for scale in value)
+    return checks.number("lengthscale", value, above=0.0)
 
 
 def _lengthscales(lengthscale: float | tuple[float, ...], dimension: int) -> Floats:
-    _dimension(dimension)
+    checks.count("dimension", dimension)
     if not isinstance(lengthscale, tuple):
         return np.full(dimension, lengthscale)
     if len(lengthscale) != dimension:
@@ -441,29 +429,3 @@ def _tuple(argument: str, values: object) -> tuple[Any, ...]:
     if not isinstance(values, list | tuple):
         raise InvalidArgument(argument, "a tuple", values)
     return tuple(values)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-
-
-def _positive(argument: str, value: object) -> float:
-    number = _number(argument, value)
-    if not 0.0 < number < math.inf:
-        raise InvalidArgument(argument, "a positive number", value)
-    return number
-
-
-def _bias(value: object) -> float:
-    number = _number("bias", value)
-    if not 0.0 <= number < math.inf:
-        raise InvalidArgument("bias", "a number, zero or more", value)
-    return number
-
-
-def _number(argument: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, SupportsFloat):
-        raise InvalidArgument(argument, "a number", value)
-    return float(value)
-
-
-def _dimension(dimension: int) -> int:
-    if dimension < 1:
-        raise InvalidArgument("dimension", "at least 1", dimension)
-    return dimension

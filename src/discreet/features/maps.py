@@ -1,4 +1,4 @@
-"""The simple feature maps: Fourier features of a rule, and the monomials of a polynomial.
+"""x -> phi(x): Fourier features of a rule, the monomials of a polynomial, and sums over groups.
 
 Every map states ||phi(x)|| <= 1 (`norm_bound`) and a uniform bound on |phi(x) . phi(y) - k(x, y)|
 over the domain it was chosen for (`error_bound`). Maps are frozen public data.
@@ -11,12 +11,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet import checks
+from discreet.arrays import Floats, Integers, as_rows, frozen
 from discreet.errors import InvalidArgument
-from discreet.features.kernels import Polynomial, points
-
-Floats = NDArray[np.float64]
+from discreet.features.kernels import Polynomial
 
 
 class Group(NamedTuple):
@@ -38,14 +38,14 @@ class FourierFeatures:
     (3, array([[0.707, 0.707, 0.   ]]))
     """
 
-    frequencies: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    frequencies: Floats
+    weights: Floats
     error_bound: float
-    indices: NDArray[np.int64] | None = None
+    indices: Integers | None = None
     spacing: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        frequencies = points("frequencies", self.frequencies)
+        frequencies = as_rows("frequencies", self.frequencies)
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (len(frequencies),) or not bool(np.all(weights > 0.0)):
             raise InvalidArgument("weights", "one positive number per frequency")
@@ -53,8 +53,8 @@ class FourierFeatures:
             raise InvalidArgument("weights", "numbers that sum to 1", math.fsum(weights))
         if not bool(np.all(np.any(frequencies[1:], axis=1))):
             raise InvalidArgument("frequencies", "a zero frequency in the first row only")
-        object.__setattr__(self, "frequencies", _read_only(frequencies))
-        object.__setattr__(self, "weights", _read_only(weights))
+        object.__setattr__(self, "frequencies", frozen(frequencies))
+        object.__setattr__(self, "weights", frozen(weights))
         object.__setattr__(self, "error_bound", float(self.error_bound))
         self._check_lattice()
 
@@ -67,8 +67,7 @@ class FourierFeatures:
         spacing = tuple(float(step) for step in self.spacing)
         if not np.array_equal(indices * np.array(spacing), self.frequencies):
             raise InvalidArgument("frequencies", "exactly indices * spacing")
-        indices.setflags(write=False)
-        object.__setattr__(self, "indices", indices)
+        object.__setattr__(self, "indices", frozen(indices))
         object.__setattr__(self, "spacing", spacing)
 
     @property
@@ -113,7 +112,7 @@ class FourierFeatures:
 
     def __call__(self, x: ArrayLike) -> Floats:
         """phi at each row of x: an n x m matrix."""
-        rows = rows_of(x, self.inputs)
+        rows = as_rows("x", x, self.inputs)
         phases = self._phases(rows)
         count, zeros = len(self.weights), self._zeros
         features = np.empty((len(rows), 2 * count - zeros))
@@ -123,7 +122,7 @@ class FourierFeatures:
 
     def gradient(self, x: ArrayLike, coefficients: ArrayLike) -> Floats:
         """d/dx of coefficients . phi(x), at each row: n x d; coefficients (m,) or (n, m)."""
-        rows = rows_of(x, self.inputs)
+        rows = as_rows("x", x, self.inputs)
         c = coefficients_of(coefficients, len(rows), self.dimension)
         phases = self._phases(rows)
         count, zeros = len(self.weights), self._zeros
@@ -175,7 +174,7 @@ class PolynomialFeatures:
         return _one_group(self.inputs, self.dimension)
 
     @cached_property
-    def _exponents(self) -> NDArray[np.int64]:
+    def _exponents(self) -> Integers:
         first = 0 if self.bias > 0.0 else 1  # without a bias its powers vanish
         chosen = itertools.combinations_with_replacement(range(first, self.inputs + 1), self.degree)
         table = [np.bincount(pick, minlength=self.inputs + 1) for pick in chosen]
@@ -201,7 +200,7 @@ class PolynomialFeatures:
 
     def __call__(self, x: ArrayLike) -> Floats:
         """phi at each row of x: an n x m matrix."""
-        powers = self._powers(rows_of(x, self.inputs))
+        powers = self._powers(as_rows("x", x, self.inputs))
         return self._monomials(powers, range(self.inputs))
 
     def _monomials(self, powers: Floats, coordinates: "range | list[int]") -> Floats:
@@ -212,7 +211,7 @@ class PolynomialFeatures:
 
     def gradient(self, x: ArrayLike, coefficients: ArrayLike) -> Floats:
         """d/dx of coefficients . phi(x), at each row: n x d; coefficients (m,) or (n, m)."""
-        rows = rows_of(x, self.inputs)
+        rows = as_rows("x", x, self.inputs)
         c = coefficients_of(coefficients, len(rows), self.dimension)
         powers = self._powers(rows)
         slopes = np.empty_like(rows)
@@ -227,22 +226,130 @@ class PolynomialFeatures:
 SimpleFeatures = FourierFeatures | PolynomialFeatures
 
 
+@dataclass(frozen=True, eq=False)
+class FeaturePart:
+    """One block of an additive map: sqrt(weight) times `features` of some columns."""
+
+    features: SimpleFeatures
+    columns: tuple[int, ...]
+    weight: float
+
+    def __post_init__(self) -> None:
+        columns = tuple(int(column) for column in self.columns)
+        if len(columns) != self.features.inputs:
+            raise InvalidArgument("columns", f"{self.features.inputs} column numbers", columns)
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "weight", checks.number("weight", self.weight, above=0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveFeatures:
+    """phi(x) = (sqrt(weight_g) phi_g(x_g))_g, the blocks one after the other.
+
+    Inner products add up: the error is at most sum_g weight_g error_g.
+
+    >>> linear = PolynomialFeatures(1, 1.0, 1)
+    >>> phi = AdditiveFeatures((FeaturePart(linear, (1,), 0.5),), inputs=2)
+    >>> phi.groups
+    (Group(columns=(1,), features=slice(0, 2, None)),)
+    """
+
+    parts: tuple[FeaturePart, ...]
+    inputs: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(self.parts))
+        object.__setattr__(self, "inputs", int(self.inputs))
+        if not self.parts or max(max(part.columns) for part in self.parts) >= self.inputs:
+            raise InvalidArgument("parts", f"one or more, on columns below {self.inputs}")
+        if math.fsum(part.weight for part in self.parts) > 1.0:
+            raise InvalidArgument("parts", "weights that sum to at most 1")
+
+    @property
+    def dimension(self) -> int:
+        """The number of features m."""
+        return sum(part.features.dimension for part in self.parts)
+
+    @property
+    def norm_bound(self) -> float:
+        """sqrt(sum of weights) <= 1."""
+        return math.sqrt(math.fsum(part.weight for part in self.parts))
+
+    @property
+    def error_bound(self) -> float:
+        """sum_g weight_g error_g."""
+        return math.fsum(part.weight * part.features.error_bound for part in self.parts)
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The coordinates and the slice of features of every part."""
+        ends = list(itertools.accumulate(part.features.dimension for part in self.parts))
+        starts = [0, *ends[:-1]]
+        return tuple(
+            Group(part.columns, slice(start, end))
+            for part, start, end in zip(self.parts, starts, ends, strict=True)
+        )
+
+    @cached_property
+    def _alike(self) -> tuple[list[int], float, FourierFeatures] | None:
+        """Where every part is one map on a column of its own: the columns, sqrt(weight), the map.
+
+        A row's features do not depend on the rows beside it, so all columns go through at once.
+        """
+        first, columns = self.parts[0].features, [part.columns[0] for part in self.parts]
+        if not isinstance(first, FourierFeatures) or first.inputs != 1:
+            return None
+        same = all(_same(part.features, first) for part in self.parts)
+        if not same or len({part.weight for part in self.parts}) > 1:
+            return None
+        if len(set(columns)) < len(columns):
+            return None
+        return columns, math.sqrt(self.parts[0].weight), first
+
+    def __call__(self, x: ArrayLike) -> Floats:
+        """phi at each row of x: an n x m matrix."""
+        rows = as_rows("x", x, self.inputs)
+        if (alike := self._alike) is not None:
+            columns, scale, features = alike
+            together = features(rows[:, columns].reshape(-1, 1))
+            return (scale * together).reshape(len(rows), self.dimension)
+        blocks = [
+            math.sqrt(part.weight) * part.features(rows[:, list(part.columns)])
+            for part in self.parts
+        ]
+        return np.concatenate(blocks, axis=1)
+
+    def gradient(self, x: ArrayLike, coefficients: ArrayLike) -> Floats:
+        """d/dx of coefficients . phi(x), at each row: n x d; coefficients (m,) or (n, m)."""
+        rows = as_rows("x", x, self.inputs)
+        c = coefficients_of(coefficients, len(rows), self.dimension)
+        slopes = np.zeros_like(rows)
+        if (alike := self._alike) is not None:
+            columns, scale, features = alike
+            own = np.broadcast_to(c, (len(rows), self.dimension)).reshape(-1, features.dimension)
+            found = features.gradient(rows[:, columns].reshape(-1, 1), own)
+            slopes[:, columns] = scale * found.reshape(len(rows), len(columns))
+            return slopes
+        for part, group in zip(self.parts, self.groups, strict=True):
+            columns = list(part.columns)
+            slope = part.features.gradient(rows[:, columns], c[:, group.features])
+            slopes[:, columns] += math.sqrt(part.weight) * slope
+        return slopes
+
+
+def _same(one: SimpleFeatures, other: FourierFeatures) -> bool:
+    return (
+        isinstance(one, FourierFeatures)
+        and np.array_equal(one.frequencies, other.frequencies)
+        and np.array_equal(one.weights, other.weights)
+    )
+
+
+FeatureMap = FourierFeatures | PolynomialFeatures | AdditiveFeatures
+
+
 def _one_group(inputs: int, dimension: int) -> tuple[Group, ...]:
     return (Group(tuple(range(inputs)), slice(0, dimension)),)
-
-
-def _read_only(values: Floats) -> Floats:
-    copy = np.array(values, dtype=np.float64)
-    copy.setflags(write=False)
-    return copy
-
-
-def rows_of(x: ArrayLike, inputs: int) -> Floats:
-    """Points as an n x d matrix, or a clear error."""
-    rows = points("x", x)
-    if rows.shape[1] != inputs:
-        raise InvalidArgument("x", f"points of {inputs} coordinates", rows.shape[1])
-    return rows
 
 
 def coefficients_of(values: ArrayLike, rows: int, dimension: int) -> Floats:

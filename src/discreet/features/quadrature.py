@@ -10,9 +10,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from discreet.arrays import Floats, Integers
 from discreet.errors import InvalidArgument, OutOfReach
 from discreet.features.error_bounds import (
     ROUNDING,
@@ -23,8 +23,6 @@ from discreet.features.error_bounds import (
     smoothness,
 )
 from discreet.features.kernels import SquaredExponential, Stationary
-
-Floats = NDArray[np.float64]
 
 FAILURE = 1e-9
 """The chance, over the draw of random frequencies, that their union bound does not hold."""
@@ -38,7 +36,7 @@ class Rule(NamedTuple):
     frequencies: Floats
     weights: Floats
     error_bound: float
-    indices: NDArray[np.int64] | None = None
+    indices: Integers | None = None
     spacing: tuple[float, ...] | None = None
 
 

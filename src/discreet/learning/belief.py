@@ -16,18 +16,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.schedule import Exploration
+from discreet.arrays import Floats
 from discreet.learning.inference import Clipped, Statistics, look, observe, unclipped_variance
 from discreet.learning.kernel_bank import Bank, Choice, bank_of, pool
 from discreet.learning.posterior import Posterior
 from discreet.learning.window import Block, Window
 from discreet.privacy.clipping import Residual
 from discreet.privacy.encodings import Encoding, RewardEncoding
-
-Floats = NDArray[np.float64]
 
 #: The share of the variance of first answers that is taken for signal.
 SIGNAL_SHARE = 0.5

@@ -16,15 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular, svd
 from scipy.optimize import minimize
 
+from discreet.arrays import Floats
 from discreet.learning.inference import Clipped, along_lines
 from discreet.learning.posterior import Posterior
 from discreet.learning.window import Window, gathered
-
-Floats = NDArray[np.float64]
 
 #: At most this many directions are released: under noise, more never paid.
 MOST = 32

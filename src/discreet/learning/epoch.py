@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.agreement.plan import Exploration, Plan
 from discreet.agreement.release import Release
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, StudyEnded
 from discreet.learning.belief import Belief
 from discreet.learning.directions import Prospect, best_directions
@@ -28,8 +28,6 @@ from discreet.privacy.clipping import Residual
 from discreet.privacy.encodings import Encoding, RewardEncoding
 from discreet.privacy.looks import in_sight
 from discreet.storage import canonical
-
-Floats = NDArray[np.float64]
 
 #: Residuals are clipped at this many predictive standard deviations, and never more narrowly
 #: than the smallest width (in half-widths of the reward range).

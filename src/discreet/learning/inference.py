@@ -20,18 +20,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from discreet.features.choose import FeatureMap
+from discreet.arrays import Floats, Integers
+from discreet.features.maps import FeatureMap
 from discreet.learning.posterior import Posterior
 from discreet.learning.window import Block, Window, gathered
 from discreet.privacy.encodings import AnnouncedEncoding, Encoding, RewardEncoding, required
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 #: Residuals of which a larger share of the width's square is seen are taken for this share.
 SATURATED = 0.97

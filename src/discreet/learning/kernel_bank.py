@@ -19,15 +19,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, cholesky
 
 from discreet.agreement.plan import Plan
-from discreet.features.choose import AdditiveFeatures, FeatureMap, FourierFeatures
+from discreet.arrays import Floats
 from discreet.features.kernels import Learned, Stationary
+from discreet.features.maps import AdditiveFeatures, FeatureMap, FourierFeatures
 from discreet.learning.search import spread
-
-Floats = NDArray[np.float64]
 
 #: The prior variance of the level of f, relative to that of its shape.
 LEVEL = 10.0

@@ -11,13 +11,11 @@ How many options people have is not known; which n fits a release is told by the
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.agreement.plan import Plan
+from discreet.arrays import Floats
 from discreet.learning.kernel_bank import pool
 from discreet.learning.policy import Policy
-
-Floats = NDArray[np.float64]
 
 #: Numbers of options that are tried; with one, the score does not matter.
 OPTIONS = (1, 2, 4, 8, 16, 32, 64)

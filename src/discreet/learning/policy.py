@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Floats, frozen
 from discreet.domain.box import Box
-from discreet.features.choose import FeatureMap
+from discreet.features.maps import FeatureMap
 from discreet.learning.search import Score, maximise
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +30,8 @@ class Policy:
     menu: Floats
 
     def __post_init__(self) -> None:
-        for array in (self.tilts, self.packed_whitening, self.menu):
-            array.setflags(write=False)
+        for name in ("tilts", "packed_whitening", "menu"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def from_menu(self, index: int) -> Floats:
         """The scaled action of a whole-box ask."""

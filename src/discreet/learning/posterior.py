@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 
 from discreet import checks
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
-from discreet.features.choose import FeatureMap
-
-Floats = NDArray[np.float64]
+from discreet.features.maps import FeatureMap
 
 
 @dataclass(frozen=True, eq=False)

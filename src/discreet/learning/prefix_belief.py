@@ -17,13 +17,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from discreet import checks
 from discreet.agreement.plan import OPTIMISM, Plan
 from discreet.agreement.release import Release
 from discreet.agreement.schedule import Exploration
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.learning.posterior import Posterior
 from discreet.learning.theory import Assumptions, Spectrum, estimate, log_determinant, width
@@ -32,7 +32,6 @@ from discreet.privacy.correlation import State, Strategy
 from discreet.privacy.encodings import Encoding, required
 from discreet.privacy.streams import Stream
 
-Floats = NDArray[np.float64]
 Estimator = Literal["shift", "clip"]
 
 #: The ridge of "clip", in off-diagonal stds times sqrt(m): a GOE's largest eigenvalue is 2.

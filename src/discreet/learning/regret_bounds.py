@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import checks
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, OutOfReach
 from discreet.learning.theory import Assumptions, Spectrum, width
 
-Floats = NDArray[np.float64]
 FeatureRule = Literal["true kernel", "approximate kernel"]
 
 #: Beyond so many rounds a bound is called hopeless.

@@ -10,15 +10,13 @@ tried value by value, and the border of a predicate is followed. The best admitt
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from discreet.domain import ball
+from discreet.arrays import Floats
 from discreet.domain.box import Box, Continuous
+from discreet.domain.unit_cube import radius_left
 from discreet.errors import Refused
-from discreet.features.choose import AdditiveFeatures, FeatureMap
-
-Floats = NDArray[np.float64]
+from discreet.features.maps import AdditiveFeatures, FeatureMap
 
 #: How many points of the domain are compared before the best are refined.
 POOL = 1024
@@ -169,7 +167,7 @@ def _refine(score: Score, domain: Box, rows: Floats, tilts: Floats, columns: lis
         return rows
     points = rows.copy()
     fixed = [column for column in range(rows.shape[1]) if column not in columns]
-    radius = ball.room(rows, fixed)
+    radius = radius_left(rows, fixed)
 
     def cost(flat: Floats) -> tuple[float, Floats]:
         moved = flat.reshape(len(points), -1)

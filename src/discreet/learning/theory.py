@@ -38,13 +38,12 @@ from scipy.optimize import brentq
 from scipy.special import gammaincc, gammaln, ndtr
 
 from discreet import checks
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
-from discreet.features.choose import FeatureMap
+from discreet.features.maps import FeatureMap
 from discreet.learning.posterior import Posterior
 from discreet.privacy.clipping import Noise
 from discreet.privacy.correlation import BLT, Independent, SquareRoot, Strategy, Tree
-
-Floats = NDArray[np.float64]
 
 #: Up to so many releases each is counted at its own std; beyond, all at the largest.
 COUNTED = 1 << 16

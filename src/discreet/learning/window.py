@@ -16,12 +16,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from discreet.arrays import Floats
 from discreet.privacy.looks import ONE_LOOK, Looks, in_sight
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

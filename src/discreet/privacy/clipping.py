@@ -6,10 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Floats, Integers, frozen
 from discreet.errors import InvalidArgument
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 #: Sums stay below 2**62: one bit for the sign, one to spare.
 SUM_BITS = 62
@@ -40,9 +38,7 @@ class Residual:
     def __post_init__(self) -> None:
         if not np.isfinite(self.prediction).all() or not self.width > 0.0:
             raise InvalidArgument("residual", "a finite prediction and a positive width")
-        prediction = self.prediction.copy()
-        prediction.setflags(write=False)
-        object.__setattr__(self, "prediction", prediction)
+        object.__setattr__(self, "prediction", frozen(self.prediction))
 
     @property
     def clips(self) -> bool:

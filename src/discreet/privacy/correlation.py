@@ -34,14 +34,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 
 from discreet import checks
+from discreet.arrays import Floats, frozen
 from discreet.errors import InvalidArgument, Refused
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +60,7 @@ class State:
             raise InvalidArgument("released", f"at most the horizon {self.horizon}", released)
         if self.memory.ndim != 2 or not np.isfinite(self.memory).all():
             raise InvalidArgument("memory", "a matrix of finite numbers")
-        self.memory.setflags(write=False)
+        object.__setattr__(self, "memory", frozen(self.memory))
 
     @classmethod
     def start(cls, strategy: "Strategy", *, size: int, horizon: int | None) -> "State":

@@ -24,13 +24,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Floats, Integers, frozen
 from discreet.errors import InvalidArgument
-from discreet.features.choose import FeatureMap
 from discreet.features.difference_grid import difference_grid
+from discreet.features.maps import FeatureMap
 from discreet.privacy.clipping import Noise, Residual, fixed_point, noise_bits, spare_bits
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 #: Entries of `directions` are no larger: only their ratios matter, and squares must not overflow.
 LARGEST_DIRECTION = 1e100
@@ -293,8 +291,7 @@ class RewardEncoding:
             raise InvalidArgument("directions", f"a matrix of {m} columns and at most {m} rows")
         if not (np.abs(directions) <= LARGEST_DIRECTION).all():
             raise InvalidArgument("directions", "a matrix of finite numbers")
-        directions.setflags(write=False)
-        object.__setattr__(self, "directions", directions)
+        object.__setattr__(self, "directions", frozen(directions))
 
     @classmethod
     def fit(

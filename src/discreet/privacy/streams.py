@@ -42,14 +42,12 @@ from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import checks
+from discreet.arrays import Floats, Integers
 from discreet.errors import InvalidArgument
 from discreet.privacy.correlation import BLT, SquareRoot, State, Tree
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Correlation = Literal["tree", "square root", "blt"]
 NoiseChoice = Literal["independent", "tree", "square root", "blt"]
 CORRELATIONS: tuple[Correlation, ...] = get_args(Correlation)

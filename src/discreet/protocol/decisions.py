@@ -3,14 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet.agreement.plan import Plan
+from discreet.arrays import Floats
 from discreet.errors import Refused
 from discreet.learning.epoch import Epoch
-
-Floats = NDArray[np.float64]
 
 
 def decision_set(

@@ -33,10 +33,10 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import checks
 from discreet.agreement.release import Release
+from discreet.arrays import Integers, frozen
 from discreet.errors import InvalidArgument, Malformed
 from discreet.learning.epoch import Epoch
 from discreet.storage import canonical
@@ -97,7 +97,7 @@ class Report:
 
     id: str
     epoch: str
-    integers: NDArray[np.int64]
+    integers: Integers
     seal: str = ""
     simulated: bool | None = field(default=None, kw_only=True, metadata=canonical.OPTIONAL)
 
@@ -111,8 +111,7 @@ class Report:
             raise InvalidArgument("integers", "a vector of 64-bit integers")
         if not 1 <= self.integers.size <= MOST_INTEGERS:
             raise InvalidArgument("integers", f"between 1 and {MOST_INTEGERS} of them")
-        integers = self.integers.copy()
-        integers.setflags(write=False)
+        integers = frozen(self.integers)
         object.__setattr__(self, "integers", integers)
         data = f"{self.id}{self.epoch}".encode() + integers.astype("<i8").tobytes()
         data += b"simulated" if self.simulated else b""

@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 from re import fullmatch
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, TrialClosed, UnknownTrial
 
 Role = Literal["client", "privatizer", "server"]
@@ -102,7 +100,7 @@ class Asked:
     """Ask `number` was answered with the scaled action `point`, for a user's pseudonym."""
 
     number: int
-    point: NDArray[np.float64] = field(repr=False)
+    point: Floats = field(repr=False)
     user: str | None = None
 
 
@@ -127,6 +125,7 @@ class Session:
     A round that is not open was asked and closed, or never asked: nothing is kept of closed
     rounds, and the state does not grow with their number.
 
+    >>> import numpy as np
     >>> session = Session(expire_after=2)
     >>> for number in range(4):
     ...     session.ask(Asked(number, np.array([0.5])))

@@ -25,20 +25,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammainccinv, ndtri
 
 from discreet import checks
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
+from discreet.arrays import Floats, Integers
 from discreet.errors import InvalidArgument, Refused, TrialClosed, UnknownTrial
 from discreet.learning.epoch import Epoch
 from discreet.privacy.budget import LocalDP
 from discreet.protocol.messages import Report
 from discreet.protocol.rounds import OPEN, Event, State, advance, is_repeat
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 #: How likely an honest report is refused, at most.
 REFUSED = 2.0**-64

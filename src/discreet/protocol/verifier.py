@@ -5,17 +5,16 @@ first and takes nothing else on trust.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import GENESIS, Release
+from discreet.arrays import Floats
 from discreet.errors import Refused
 from discreet.learning.epoch import Epoch
 from discreet.privacy.clipping import LARGEST_STD, SMALLEST_STD, spare_bits
 from discreet.privacy.encodings import AnnouncedEncoding
 from discreet.protocol.messages import Offer
 
-Floats = NDArray[np.float64]
 #: Larger coefficients predict nothing within the reward range; sums of the largest floats would be
 #: infinite or no numbers, which no clipping bounds.
 LARGEST_PREDICTION = 1e9

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import checks
 from discreet.agreement.plan import Plan
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.learning.belief import Belief
 from discreet.learning.epoch import foreseen, of_sum
@@ -30,8 +30,6 @@ from discreet.simulation.play import (
     regret_curve,
 )
 from discreet.simulation.prior_problem import Drawn
-
-Floats = NDArray[np.float64]
 
 #: Signal exceeds noise when this share of the prior variance of f is explained.
 HALF = 0.5

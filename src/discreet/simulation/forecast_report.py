@@ -4,12 +4,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from discreet.arrays import Floats
 from discreet.simulation.play import Curve, standard_error
-
-Floats = NDArray[np.float64]
 
 #: Privacy does the job, for the advice, if it keeps this share of what learning gains.
 ENOUGH = 0.5
@@ -31,6 +27,7 @@ class Estimate:
     def ratio(cls, values: Floats, yardstick: Floats) -> "Estimate":
         """sum of values / sum of yardstick, paired; the error to first order.
 
+        >>> import numpy as np
         >>> Estimate.ratio(np.array([1.0, 3.0]), np.array([2.0, 6.0]))
         Estimate(mean=0.5, sem=0.0)
         """

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from discreet import checks
 from discreet.agreement.plan import Decisions, Plan
+from discreet.arrays import Floats
 from discreet.bandit import Bandit
 from discreet.domain.box import Box, Categorical
 from discreet.errors import InvalidArgument, LargeDelta
@@ -28,7 +28,6 @@ from discreet.learning.study import Study, Value
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy, Simulation
 from discreet.privacy.encodings import EncodingChoice
 
-Floats = NDArray[np.float64]
 #: What a user brings: candidates, one a row in natural units; a context; or nothing: the whole box.
 Options = Floats | Mapping[str, Value] | None
 Model = Literal["none", "joint", "local", "random"]

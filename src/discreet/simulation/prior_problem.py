@@ -5,17 +5,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.agreement.plan import Plan
+from discreet.arrays import Floats
 from discreet.domain.box import Box
 from discreet.learning.belief import Belief
 from discreet.learning.kernel_bank import bank_of
 from discreet.learning.search import Score, maximise, spread
 from discreet.learning.study import Study, Value
 from discreet.simulation.play import Options, row_of, rows_of, values_of
-
-Floats = NDArray[np.float64]
 
 #: Candidates of a simulated round are drawn from so many points of the domain, and contexts from
 #: so many people; the final recommendation is judged on the first of these.

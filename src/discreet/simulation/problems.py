@@ -12,14 +12,12 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Floats
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument
 from discreet.features.kernels import Kernel, Learned, SquaredExponential
 from discreet.simulation.play import MakeProblem, Problem
-
-Floats = NDArray[np.float64]
 
 #: What every problem has.
 PARTS = ("domain", "rewards", "decision_set", "mean", "reward")

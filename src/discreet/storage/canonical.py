@@ -10,7 +10,7 @@ Digests, files and messages all use it, so a value has one form and a form has o
 | `float`, finite                         | shortest form with a `.` or an `e`: `1.0`, `1e-05`|
 | `tuple[X, ...]`, `tuple[X, Y]`          | `[x,y]`                                           |
 | `Mapping[str, X]`, in its order         | `[["key",x],…]`                                   |
-| `NDArray[np.float64]` or `np.int64`     | `{"data":base64,"dtype":"float64","shape":[2,3]}` |
+| `Floats` or `Integers`                  | `{"data":base64,"dtype":"float64","shape":[2,3]}` |
 | `X \\| Y`                                | whichever it is: every member looks different     |
 
 Keys are sorted, there is no white space, text is UTF-8, array bytes are little-endian in C

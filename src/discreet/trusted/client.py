@@ -16,11 +16,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet import checks
 from discreet.agreement.plan import Plan
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, JournalDamaged, Refused
 from discreet.learning.study import Value
 from discreet.privacy.budget import LocalDP, Simulation
@@ -32,8 +30,6 @@ from discreet.protocol.verifier import Pin, is_inside
 from discreet.storage.journal import Journal
 from discreet.trusted import mechanism
 from discreet.trusted.randomness import secret_key, source
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

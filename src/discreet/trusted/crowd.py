@@ -5,11 +5,9 @@ asks and tells alike. One process then sees actions and answers, as on a person'
 the tally adds, and what comes out, is the randomised reports alone.
 """
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.learning.epoch import Epoch
 from discreet.privacy.budget import Simulation
@@ -19,8 +17,6 @@ from discreet.protocol.tally import Tally
 from discreet.protocol.verifier import Pin
 from discreet.trusted.client import Chosen, Client, fresh_id
 from discreet.trusted.participants import Register
-
-Floats = NDArray[np.float64]
 
 
 class Crowd:

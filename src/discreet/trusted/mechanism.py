@@ -18,18 +18,15 @@ Sums of reports, releases and all later epochs are post-processing.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
+from discreet.arrays import Floats, Integers
 from discreet.errors import Refused
 from discreet.learning.epoch import Epoch
 from discreet.privacy.budget import NonPrivate
 from discreet.trusted.randomness import Source, integer_noise
 from discreet.trusted.sums import PastSums, Sums
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 def noisy(totals: Integers, stds: Floats, *, bits: Source) -> Integers:

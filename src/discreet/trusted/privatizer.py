@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.learning.epoch import Epoch
 from discreet.privacy.budget import Simulation
@@ -21,8 +21,6 @@ from discreet.trusted import mechanism
 from discreet.trusted.participants import Register
 from discreet.trusted.randomness import secret_key, source
 from discreet.trusted.sums import PastSums, Sums
-
-Floats = NDArray[np.float64]
 
 #: So many rounds are looked at again together: their features take memory, rounds hardly any.
 TOGETHER = 1024

@@ -27,12 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from discreet.arrays import Floats, Integers
 from discreet.errors import InvalidArgument
 from discreet.privacy.budget import Simulation
 from discreet.privacy.clipping import LARGEST_STD, SMALLEST_STD
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 #: How much finer the smoothing noise is than the noise itself.
 SMOOTHING = 16.0

@@ -1,8 +1,8 @@
 """The exact integer sums of an epoch, and of the epochs before it: sensitive, order-free."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Integers
 from discreet.errors import InvalidArgument
 
 
@@ -22,11 +22,11 @@ class Sums:
         self._total = np.zeros(size, dtype=np.int64)
 
     @property
-    def total(self) -> NDArray[np.int64]:
+    def total(self) -> Integers:
         """A copy of the sums."""
         return self._total.copy()
 
-    def add(self, integers: NDArray[np.int64]) -> None:
+    def add(self, integers: Integers) -> None:
         """Count an encoded round, or the sum of some."""
         if integers.shape != self._total.shape or integers.dtype != np.int64:
             raise InvalidArgument("integers", f"{self._total.size} 64-bit integers")
@@ -54,7 +54,7 @@ class PastSums:
         self.followed_by(sums)
         self.epochs += 1
 
-    def followed_by(self, sums: Sums) -> NDArray[np.int64]:
+    def followed_by(self, sums: Sums) -> Integers:
         """A row for each epoch that is over, and one for the epoch that is open."""
         if self.epochs == len(self._rows):
             self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])

@@ -1,0 +1,48 @@
+"""Arrays by what they hold, arrays that nobody can write to, and points as rows."""
+
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.errors import InvalidArgument
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
+Array = TypeVar("Array", bound=NDArray[Any])
+
+
+def frozen(array: Array) -> Array:
+    """A copy that cannot be written to: what crosses a boundary stays as it was.
+
+    >>> frozen(np.zeros(1))[0] = 1.0
+    Traceback (most recent call last):
+    ValueError: assignment destination is read-only
+    """
+    copy = array.copy()
+    copy.setflags(write=False)
+    return copy
+
+
+def as_rows(argument: str, given: ArrayLike, columns: int | None = None) -> Floats:
+    """A matrix with one point a row, of so many columns; what came is in no error.
+
+    >>> as_rows("x", [[1, 2]], columns=2)
+    array([[1., 2.]])
+    >>> as_rows("x", [1, 2])
+    Traceback (most recent call last):
+    discreet.errors.InvalidArgument: x: expected a matrix, one point a row
+    >>> as_rows("x", [[0.5, 1.0]], columns=3)
+    Traceback (most recent call last):
+    discreet.errors.InvalidArgument: x: expected rows of 3 finite numbers
+    """
+    try:
+        matrix = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):  # the original error quotes what came
+        matrix = np.empty((0, 0))
+    if matrix.ndim != 2 or matrix.shape[1] < 1:
+        raise InvalidArgument(argument, "a matrix, one point a row")
+    if columns is not None and (matrix.shape[1] != columns or not np.isfinite(matrix).all()):
+        raise InvalidArgument(argument, f"rows of {columns} finite numbers")
+    return matrix
