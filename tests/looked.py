@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from discreet.privacy.encodings import RewardEncoding
+from discreet.privacy.reward import RewardEncoding
 
 
 class LookedAt:

@@ -64,7 +64,7 @@ def test_a_bandits_journal_reads_as_its_export(tmp_path, plan):
     assert (journal.source, export.source) == ("bandit", "export")
     assert same(journal.study, study)
     assert same(export.study, study)
-    assert journal.guarantee == export.guarantee == study.guarantee
+    assert journal.study.guarantee == export.study.guarantee == study.guarantee
     assert len(journal.study.releases) > 0
     assert journal.study.is_running
 
@@ -72,9 +72,9 @@ def test_a_bandits_journal_reads_as_its_export(tmp_path, plan):
 def test_a_simulation_is_marked_before_anything_is_released(tmp_path):
     played(tmp_path / "study.db", rounds=2, simulation=Simulation(1))
     found = read_archive(tmp_path / "study.db")
-    assert found.simulated
+    assert found.study.is_simulated
     assert not found.study.releases
-    assert found.guarantee.startswith("A simulation: nothing here is private.")
+    assert found.study.guarantee.startswith("A simulation: nothing here is private.")
 
 
 def test_custodian_and_publisher_hold_the_same_public_record(tmp_path):
@@ -225,7 +225,7 @@ def test_nothing_of_a_person_is_in_an_archive(tmp_path):
     secrets |= {record["user"] for record in records if record["type"] == "Asked"}
     assert len(secrets) == 12
     archive = read_archive(tmp_path / "study.db")
-    said = canonical.encode(archive.study).decode() + repr(archive) + archive.guarantee
+    said = canonical.encode(archive.study).decode() + repr(archive) + archive.study.guarantee
     assert not [secret for secret in secrets if secret in said]
 
 

@@ -11,16 +11,8 @@ from discreet.agreement.plan import Plan
 from discreet.agreement.prior import Prior
 from discreet.domain.box import Box, Categorical
 from discreet.features.kernels import Learned, Matern, Polynomial, SquaredExponential
-from discreet.learning.kernel_bank import (
-    AMPLITUDES,
-    LEVEL,
-    Bank,
-    Choice,
-    _gain,
-    _Judge,
-    bank_of,
-    pool,
-)
+from discreet.learning.kernel_bank import AMPLITUDES, LEVEL, Bank, Choice, _gain, _Judge, bank_of
+from discreet.learning.search import public_points
 from discreet.privacy.budget import NonPrivate
 from discreet.storage import canonical
 
@@ -93,9 +85,9 @@ def test_a_prior_is_its_options_kernel_and_a_level(banks, name):
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_variance_of_the_shape_is_that_of_functions_around_their_mean(banks, name):
-    """2,000 draws over the pool: within 7 standard errors (false alarms below 1e-10)."""
+    """2,000 draws over the public_points: within 7 standard errors (false alarms below 1e-10)."""
     bank = banks[name]
-    phi = bank.plan.map(pool(bank.plan))
+    phi = bank.plan.map(public_points(bank.plan.domain))
     for choice in _choices(bank)[:: max(1, len(_choices(bank)) // 3)]:
         root = np.linalg.cholesky(bank.covariance(choice))
         normals = np.random.default_rng(1).standard_normal((2000, len(root)))
@@ -130,7 +122,7 @@ def test_evidence_is_the_log_likelihood_up_to_what_all_share(banks, name, shape)
     bank = banks[name]
     observed, precision, information = _told(bank.plan.map.dimension, seed=3)
     judge = _Judge(bank, shape, precision, information)
-    around = bank.plan.map(pool(bank.plan))
+    around = bank.plan.map(public_points(bank.plan.domain))
     around = around - around.mean(axis=0)
     dense = []
     for choice in _choices(bank):
@@ -254,9 +246,9 @@ def test_an_earlier_study_is_the_prior_and_leaves_nothing_to_choose():
 
 def test_the_pool_is_the_same_for_everyone_and_within_the_domain():
     domain = Box({"x": (0, 1), "y": (0, 1)}, feasible="x + y <= 1")
-    one, two = (pool(_plan(domain, SquaredExponential(scale))) for scale in (0.5, 0.9))
-    assert one.tobytes() == two.tobytes()
-    assert domain.admits(one).all()
+    other = Box({"x": (0, 1), "y": (0, 1)}, feasible="x + y <= 1")
+    assert public_points(domain).tobytes() == public_points(other).tobytes()
+    assert domain.admits(public_points(domain)).all()
 
 
 @pytest.mark.parametrize("amplitude", AMPLITUDES)

@@ -15,8 +15,9 @@ from discreet.agreement.release import GENESIS, Release
 from discreet.domain.box import Box
 from discreet.features.kernels import Learned, SquaredExponential
 from discreet.learning.belief import Belief
-from discreet.learning.epoch import learn, open_epoch
-from discreet.learning.kernel_bank import bank_of, pool
+from discreet.learning.kernel_bank import bank_of
+from discreet.learning.next_epoch import learn, open_epoch
+from discreet.learning.search import public_points
 from discreet.privacy.budget import JointDP, NonPrivate, Simulation
 from discreet.storage import canonical
 from discreet.trusted import mechanism
@@ -101,7 +102,7 @@ def test_the_signal_is_what_the_shape_asks_of_the_chosen_prior():
     shape = belief.signal * bank_of(belief.plan).shape_variance(belief.choice)
     assert shape == pytest.approx(belief.choice.amplitude * belief.scales.shape, rel=1e-9)
     before = Belief.before(belief.plan)
-    points = pool(belief.plan)
+    points = public_points(belief.plan.domain)
     assert before.signal == belief.plan.signal_variance
     assert dataclasses.replace(
         before, scales=belief.scales, choice=belief.choice

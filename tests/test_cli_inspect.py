@@ -247,7 +247,7 @@ def drawn(monkeypatch, tmp_path):
     def draw(study, context=None):
         kept = []
         monkeypatch.setattr(surface, "save", lambda figure, path: kept.append(figure))
-        surface.study_figure(Archive("export", study, True), context, tmp_path / "a.png")
+        surface.study_figure(Archive("export", study), context, tmp_path / "a.png")
         return kept[0]
 
     return draw

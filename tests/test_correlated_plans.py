@@ -32,7 +32,8 @@ from discreet.learning.prefix_belief import PrefixBelief, Proven
 from discreet.learning.theory import width
 from discreet.privacy.clipping import Noise, Residual
 from discreet.privacy.correlation import BLT, SquareRoot, Tree
-from discreet.privacy.encodings import FourierEncoding, GramEncoding
+from discreet.privacy.fourier import FourierEncoding
+from discreet.privacy.gram import GramEncoding
 from discreet.protocol.messages import Answer, Ask
 from discreet.protocol.rounds import Asked, Told, UserKey
 from discreet.simulation import forecast
@@ -82,10 +83,10 @@ def test_but_for_noise_the_posterior_has_the_sums_of_all_rounds(noise, encoding,
     assert isinstance(belief, PrefixBelief)
     assert belief.asked == 6
     rows = bandit._privatizer._past.followed_by(bandit._privatizer._sums)
-    exact = plan.fixed.decode(plan.map, rows.sum(axis=0), asks=6)
+    exact = plan.correlated.encoding.decode(plan.map, rows.sum(axis=0), asks=6)
     told = sum(plan.centred(reward(number)) ** 2 for number in range(5))
     assert exact.spread == pytest.approx(told, abs=1e-2)
-    std = plan.fixed.noise.gram * plan.stream.std(6)
+    std = plan.correlated.encoding.noise.gram * plan.stream.std(6)
     V = belief.rule.positive(exact.gram, std, plan.noise_variance / plan.signal_variance)
     found = belief.posterior
     np.testing.assert_allclose(found.precision * plan.noise_variance, V, atol=1e-4)
@@ -96,8 +97,10 @@ def test_but_for_noise_the_posterior_has_the_sums_of_all_rounds(noise, encoding,
 def test_noise_is_as_large_as_the_errata_say(noise):
     """sigma_X = norm (1 + q) / mu at q = 1; rounding adds next to nothing."""
     plan = make_plan(noise, 64)
-    assert plan.fixed.noise.gram == pytest.approx(2 * plan.stream.norm / plan.mu, rel=1e-3)
-    assert plan.fixed.noise.gram >= 2 * plan.stream.norm / plan.mu * (1 - 1e-12)
+    assert plan.correlated.encoding.noise.gram == pytest.approx(
+        2 * plan.stream.norm / plan.mu, rel=1e-3
+    )
+    assert plan.correlated.encoding.noise.gram >= 2 * plan.stream.norm / plan.mu * (1 - 1e-12)
     if noise == "tree":
         assert plan.stream.norm == pytest.approx(math.sqrt(7))
 
@@ -106,7 +109,9 @@ def test_several_rounds_of_one_person_share_the_budget():
     one, three = (
         make_plan("tree", 64, privacy=JointDP(1.0, 0.01, rounds_per_user=k)) for k in (1, 3)
     )
-    assert three.fixed.noise.gram == pytest.approx(3 * one.fixed.noise.gram, rel=1e-5)
+    assert three.correlated.encoding.noise.gram == pytest.approx(
+        3 * one.correlated.encoding.noise.gram, rel=1e-5
+    )
     bandit = Bandit(three)
     for _ in range(3):
         bandit.ask(candidates(0), user="the same")
@@ -119,15 +124,19 @@ def distance(plan, histories):
 
     A history is (release, point, reward) of each of one person's rounds.
     """
-    totals = np.zeros((2, plan.stream.releases, plan.fixed.size(plan.map)), dtype=np.int64)
+    totals = np.zeros(
+        (2, plan.stream.releases, plan.correlated.encoding.size(plan.map)), dtype=np.int64
+    )
     rng = np.random.default_rng(1)
     totals += rng.integers(-(2**30), 2**30, totals.shape[1:])  # everyone else
     for world, rounds in zip(totals, histories, strict=True):
         for release, point, centred in rounds:
-            own = plan.fixed.encode(plan.map, np.array([[point]]), np.array([centred]))
+            own = plan.correlated.encoding.encode(
+                plan.map, np.array([[point]]), np.array([centred])
+            )
             world[release] += own[0]
     one, two = ([plan.stream.node(world[: k + 1]) for k in range(len(world))] for world in totals)
-    return np.linalg.norm((np.array(one) - np.array(two)) / plan.fixed.stds(plan.map))
+    return np.linalg.norm((np.array(one) - np.array(two)) / plan.correlated.encoding.stds(plan.map))
 
 
 @pytest.mark.parametrize("encoding", ["gram", "fourier"])
@@ -268,7 +277,7 @@ def test_only_the_one_encoding_is_released(noise):
     plan = make_plan(noise)
     epoch = Study(plan).next_epoch()
     bandit = Bandit(plan)
-    fixed = plan.fixed
+    fixed = plan.correlated.encoding
     others = [
         GramEncoding.fit(plan.map, fixed.residual, plan.mu, 1.0, 10),  # forgets the norm
         replace(fixed, noise=Noise(fixed.noise.gram, fixed.noise.cross * (1 - 1e-9))),
@@ -332,8 +341,10 @@ def test_in_theory_it_scores_by_the_theorem():
     B = np.tril(np.ones((3, 3))) @ np.linalg.inv(
         np.array([[1, 0, 0], [0.5, 1, 0], [0.375, 0.5, 1]])
     )
-    found = plan.fixed.decode(plan.map, (B @ integers)[-1], asks=3)
-    proven = Proven.of(plan, SquareRoot(), plan.fixed.noise, plan.stream.releases, 3.0 / 2.0)
+    found = plan.correlated.encoding.decode(plan.map, (B @ integers)[-1], asks=3)
+    proven = Proven.of(
+        plan, SquareRoot(), plan.correlated.encoding.noise, plan.stream.releases, 3.0 / 2.0
+    )
     lift = proven.assumptions.regularisation + proven.spectrum.shift
     V = found.gram + lift * np.eye(len(found.cross))
     W = width(
@@ -426,7 +437,7 @@ def test_too_many_releases_for_a_small_delta_are_refused():
         ({"privacy": NonPrivate()}, "noise", "no noise is there"),
         ({"kernel": Learned([SquaredExponential(0.2)])}, "noise", "one kernel"),
         ({"encoding": "reward", "decisions": "box"}, "encoding", "'gram' or 'fourier'"),
-        ({"confidence": "bold"}, "confidence", "'practical' or 'theory'"),
+        ({"confidence": "bold"}, "confidence", "one of 'practical', 'theory'"),
         ({"confidence": "theory"}, "norm", "rests on"),
         ({"norm": 1.0}, "norm", "rests on"),
         ({"confidence": "theory", "norm": 0.0}, "norm", "above 0"),
@@ -466,7 +477,9 @@ def test_a_correlated_plan_round_trips():
         plan = make_plan("blt", **given)
         again = canonical.decode(Plan, canonical.encode(plan))
         assert again.digest == plan.digest
-        assert canonical.digest(again.fixed) == canonical.digest(plan.fixed)
+        assert canonical.digest(again.correlated.encoding) == canonical.digest(
+            plan.correlated.encoding
+        )
         assert again.buffers == plan.buffers == plan.stream.strategy  # fitted once, then stored
 
 
@@ -477,7 +490,7 @@ def test_the_default_encoding_has_noise_on_both_sums():
         noise="tree",
         horizon=20,
     )
-    assert isinstance(box.fixed, FourierEncoding)
+    assert isinstance(box.correlated.encoding, FourierEncoding)
     bandit = Bandit(box)
     for number in range(20):
         bandit.tell(bandit.ask(user=f"user {number}"), reward(number))

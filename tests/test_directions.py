@@ -10,7 +10,7 @@ from discreet.learning.inference import Clipped
 from discreet.learning.posterior import Posterior
 from discreet.learning.window import Block, Window
 from discreet.privacy.clipping import Noise, Residual
-from discreet.privacy.encodings import RewardEncoding
+from discreet.privacy.reward import RewardEncoding
 
 FEATURES = {
     "line": choose(SquaredExponential(0.15), widths=(1.0,), error=1e-2),

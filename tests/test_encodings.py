@@ -11,16 +11,13 @@ from scipy import stats
 from discreet.errors import InvalidArgument
 from discreet.features.choose import choose
 from discreet.features.kernels import Additive, Linear, Matern, Polynomial, SquaredExponential
+from discreet.privacy.announced import AnnouncedEncoding
 from discreet.privacy.budget import Simulation
 from discreet.privacy.clipping import MOST_ROUNDS, Residual, fixed_point
-from discreet.privacy.encodings import (
-    ENCODINGS,
-    AnnouncedEncoding,
-    FourierEncoding,
-    GramEncoding,
-    RewardEncoding,
-    _at_most_unit,
-)
+from discreet.privacy.encodings import ENCODINGS
+from discreet.privacy.fourier import FourierEncoding
+from discreet.privacy.gram import GramEncoding, _at_most_unit
+from discreet.privacy.reward import RewardEncoding
 from discreet.trusted.randomness import Seeded, integer_noise
 
 

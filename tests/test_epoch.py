@@ -11,21 +11,15 @@ from discreet.agreement.release import GENESIS, Release
 from discreet.domain.box import Box, Integer
 from discreet.errors import InvalidArgument
 from discreet.features.kernels import Learned, Polynomial, SquaredExponential
-from discreet.learning.belief import Belief
-from discreet.learning.epoch import (
-    SHARES,
-    SMALLEST_WIDTH,
-    Epoch,
-    foreseen,
-    is_design,
-    learn,
-    open_epoch,
-)
+from discreet.learning.belief import SHARES, SMALLEST_WIDTH, Belief
+from discreet.learning.epoch import Epoch
 from discreet.learning.inference import expected_posterior
-from discreet.learning.kernel_bank import pool
+from discreet.learning.next_epoch import learn, open_epoch
 from discreet.learning.policy import unpacked
+from discreet.learning.search import public_points
 from discreet.learning.window import Window
 from discreet.privacy.budget import JointDP, NonPrivate
+from discreet.simulation.forecast import foreseen
 from discreet.storage import canonical
 
 BOX = Box({"x": (0, 1), "n": Integer(0, 5)}, feasible="x * n <= 4")
@@ -109,7 +103,7 @@ def test_a_second_epoch_has_the_length_it_was_given_and_growth_follows():
         asked += lengths[-1]
     assert lengths == [10, 33, 22, 33, 2]
     assert plan.design_asks == 43
-    assert [is_design(plan, first) for first in (0, 10, 43, 65)] == [True, True, False, False]
+    assert [plan.is_design(first) for first in (0, 10, 43, 65)] == [True, True, False, False]
 
 
 @pytest.mark.parametrize("decisions", ["box", "candidates"])
@@ -163,7 +157,7 @@ def test_a_warm_start_does_not_spread_but_uses_what_is_known(decisions):
         True,
     )
     warm = _plan(decisions=decisions, features=plan.map, prior=prior)
-    assert not is_design(warm, 0)
+    assert not warm.is_design(0)
     epoch = _open(warm)
     draws = min(warm.exploration.draws, epoch.length)
     if decisions == "box":
@@ -233,7 +227,7 @@ def test_the_share_of_the_budget_minimises_the_expected_error(encoding):
     plan = _joint(decisions="candidates", encoding=encoding)
     belief = Belief.before(plan)
     epoch = _open(plan, belief)
-    chosen, points = epoch.encoding, pool(plan)
+    chosen, points = epoch.encoding, public_points(plan.domain)
 
     def error(encoding):
         unknown = belief.posterior.variance(points).mean()

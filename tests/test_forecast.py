@@ -23,11 +23,10 @@ from discreet.errors import InvalidArgument, LargeDelta
 from discreet.experiments import figures
 from discreet.experiments.figures import forecast_figure
 from discreet.learning.belief import Belief
-from discreet.learning.epoch import foreseen
 from discreet.learning.search import spread
 from discreet.privacy.budget import GaussianPrivacy
 from discreet.privacy.looks import FOUR_LOOKS
-from discreet.simulation.forecast import forecast, rounds_to_signal
+from discreet.simulation.forecast import forecast, foreseen, rounds_to_signal
 from discreet.simulation.forecast_report import Estimate
 from discreet.simulation.prior_problem import Drawn, draw_function
 

@@ -15,6 +15,7 @@ from discreet.experiments import shuffling as between
 from discreet.experiments.batched import decision_sets, play_crowd
 from discreet.experiments.contenders import Played, play
 from discreet.experiments.growth import WAY, growth_of, growth_trials
+from discreet.learning.study import Study
 from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate
 from discreet.simulation.play import Setting, World, plan_for
 from discreet.simulation.problems import Bumps, find_problem
@@ -90,7 +91,7 @@ def test_a_crowd_is_looked_at_again_as_often_as_its_plan_says(monkeypatch):
     plan = plan_for(world.problem, setting, world.decisions, "a crowd")
     plan = replace(plan, schedule=Schedule(12, 1.2))
     looked_at = LookedAt(plan)
-    crowds.play_plan(world, plan, setting.rounds)
+    crowds.play_study(world, Study(plan), setting.rounds)
     assert len(plan.looks) == 4
     assert len(found) >= 6
     assert all(sums == expected for sums, expected in found)

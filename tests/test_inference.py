@@ -15,7 +15,6 @@ from discreet.domain.box import Box
 from discreet.features.choose import choose
 from discreet.features.kernels import SquaredExponential
 from discreet.learning.belief import Belief
-from discreet.learning.epoch import learn, open_epoch
 from discreet.learning.inference import (
     SATURATED,
     Clipped,
@@ -25,6 +24,7 @@ from discreet.learning.inference import (
     read,
     unclipped_variance,
 )
+from discreet.learning.next_epoch import learn, open_epoch
 from discreet.learning.posterior import Posterior
 from discreet.learning.window import Block
 from discreet.privacy.budget import JointDP, Simulation

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from discreet import Box, JointDP, Plan, SquaredExponential
 from discreet.learning.inference import DOUBTS, likeliest
-from discreet.learning.kernel_bank import pool
-from discreet.learning.laws import OPTIONS, best_of, laws_of
+from discreet.learning.policy import OPTIONS, best_of
+from discreet.learning.search import public_points
 from discreet.learning.study import Study
 
 
@@ -46,12 +46,15 @@ def test_the_best_of_draws_has_the_law_it_is_said_to_have(options):
 def test_laws_follow_the_policy_and_one_option_ignores_it():
     plan = _plan()
     policy = Study(plan).next_epoch().policy
-    laws = laws_of(plan, policy)
-    assert laws.shape == (len(OPTIONS), len(pool(plan)))
+    laws = policy.laws(plan.map, public_points(plan.domain))
+    assert laws.shape == (len(OPTIONS), len(public_points(plan.domain)))
     assert np.allclose(laws.sum(axis=1), 1.0)
-    assert np.allclose(laws[0], 1.0 / len(pool(plan)))
+    assert np.allclose(laws[0], 1.0 / len(public_points(plan.domain)))
     one = replace(policy, tilts=policy.tilts[:1].copy())
-    laws, scores = laws_of(plan, one), one.scores(plan.map, pool(plan))[0]
+    laws, scores = (
+        one.laws(plan.map, public_points(plan.domain)),
+        one.scores(plan.map, public_points(plan.domain))[0],
+    )
     means = laws @ scores
     assert (np.diff(means) > 0).all()  # the more options, the better the best
     assert laws[-1].argmax() == scores.argmax()
@@ -59,7 +62,7 @@ def test_laws_follow_the_policy_and_one_option_ignores_it():
 
 def test_a_menu_has_no_laws():
     plan = _plan("box")
-    assert laws_of(plan, Study(plan).next_epoch().policy) is None
+    assert Study(plan).next_epoch().policy.laws(plan.map, public_points(plan.domain)) is None
 
 
 def _sums(law, asks, noise, seed):

@@ -13,10 +13,13 @@ from discreet.domain.box import Box
 from discreet.errors import InvalidArgument, Refused
 from discreet.features.kernels import SquaredExponential
 from discreet.learning.belief import Belief
-from discreet.learning.epoch import foreseen, learn, of_sum, open_epoch
-from discreet.learning.kernel_bank import pool
+from discreet.learning.next_epoch import learn, open_epoch
+from discreet.learning.search import public_points
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Simulation
-from discreet.privacy.encodings import FourierEncoding, GramEncoding, RewardEncoding
+from discreet.privacy.fourier import FourierEncoding
+from discreet.privacy.gram import GramEncoding
+from discreet.privacy.reward import RewardEncoding
+from discreet.simulation.forecast import foreseen
 from discreet.storage import canonical
 from discreet.trusted import mechanism
 from discreet.trusted.randomness import Seeded
@@ -181,7 +184,7 @@ def test_the_noise_of_a_sum_is_that_of_its_reports(kind):
     plan, rng = _plan(kind), np.random.default_rng(0)
     epoch = _open(plan)
     nothing = np.zeros((50, epoch.encoding.size(plan.map)), dtype=np.int64)
-    stds = of_sum(plan, epoch.encoding, 50).stds(plan.map)
+    stds = plan.noise_of_sum(epoch.encoding, 50).stds(plan.map)
     bits = Seeded(Simulation(int(rng.integers(2**62))), 0)
     sums = [
         mechanism.noisy(nothing, epoch.encoding.stds(plan.map), bits=bits).sum(axis=0)
@@ -194,14 +197,14 @@ def test_the_noise_of_a_sum_is_that_of_its_reports(kind):
 def test_under_joint_privacy_the_noise_of_a_sum_is_the_encodings():
     plan = _plan("fourier", JOINT)
     encoding = _open(plan).encoding
-    assert of_sum(plan, encoding, 50) is encoding
+    assert plan.noise_of_sum(encoding, 50) is encoding
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_posteriors_from_reports_are_calibrated(kind):
     """Squared standardised errors over 60 functions from the prior average to about one."""
     plan = _plan(kind, LocalDP(8.0, 0.1), signal_std=0.2, noise_std=0.1)
-    epoch, grid, before = _open(plan), pool(plan), Belief.before(plan)
+    epoch, grid, before = _open(plan), public_points(plan.domain), Belief.before(plan)
     scores = []
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -224,7 +227,7 @@ def test_asks_without_a_report_do_not_bias(kind):
     reports = _reports(plan, epoch, points, np.full(4000, 0.6), rng)
     means = [
         learn(plan, Belief.before(plan), epoch, _release(epoch, reports, asks)).posterior.mean(
-            pool(plan)
+            public_points(plan.domain)
         )
         for asks in (4000, 8000)
     ]

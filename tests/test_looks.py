@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discreet import Box, JointDP, LocalDP, NonPrivate, Plan, SquaredExponential
 from discreet.agreement.schedule import Exploration
-from discreet.errors import InvalidArgument, Malformed
+from discreet.errors import InvalidArgument
 from discreet.privacy.budget import GaussianPrivacy
 from discreet.privacy.clipping import SLACK_PER_INTEGER
 from discreet.privacy.looks import FOUR_LOOKS, MOST_LOOKS, ONE_LOOK, check_looks, in_sight, reach
@@ -184,12 +184,15 @@ def test_every_plan_is_read_back_as_it_was_written(name, looks):
     assert replace(plan, name="another").looks == plan.looks
 
 
-def test_a_record_that_does_not_say_how_often_it_looks_is_not_read_as_four_looks():
+def test_a_plan_from_before_there_were_looks_is_one_that_looks_once():
     data = canonical.encode(make_plan(looks=(1.0,)))
     silent = data.replace(b'"looks":[1.0],', b"")
     assert silent != data
-    with pytest.raises(Malformed):
-        canonical.decode(Plan, silent)
+    before = canonical.decode(Plan, silent)
+    assert canonical.encode(before) == silent
+    assert not before.looks_again
+    assert before.looks_from(100) == ONE_LOOK
+    assert before.mu == make_plan(looks=(1.0,)).mu
 
 
 @pytest.mark.parametrize("rounds", [1, 3])

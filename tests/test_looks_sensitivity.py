@@ -24,8 +24,8 @@ from discreet.learning.epoch import Epoch
 from discreet.learning.policy import Policy
 from discreet.privacy.budget import GaussianPrivacy, JointDP
 from discreet.privacy.clipping import SLACK_PER_INTEGER, SMALLEST_STD, Noise, Residual
-from discreet.privacy.encodings import RewardEncoding
 from discreet.privacy.looks import FOUR_LOOKS, MOST_LOOKS, ONE_LOOK, check_looks, reach
+from discreet.privacy.reward import RewardEncoding
 from discreet.protocol.rounds import Asked, Told
 
 DELTA = 0.01

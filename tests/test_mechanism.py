@@ -10,7 +10,7 @@ from discreet.agreement.release import GENESIS
 from discreet.domain.box import Box
 from discreet.features.kernels import SquaredExponential
 from discreet.learning.belief import Belief
-from discreet.learning.epoch import open_epoch
+from discreet.learning.next_epoch import open_epoch
 from discreet.privacy.budget import JointDP, NonPrivate, Simulation
 from discreet.trusted import mechanism
 from discreet.trusted.randomness import OperatingSystem, Seeded

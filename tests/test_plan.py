@@ -23,7 +23,10 @@ from discreet.features.kernels import (
     SquaredExponential,
 )
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate
-from discreet.privacy.encodings import ENCODINGS, FourierEncoding, GramEncoding, RewardEncoding
+from discreet.privacy.encodings import ENCODINGS
+from discreet.privacy.fourier import FourierEncoding
+from discreet.privacy.gram import GramEncoding
+from discreet.privacy.reward import RewardEncoding
 from discreet.storage import canonical
 
 BOX = Box({"x": (0, 1), "y": (0, 1)})

@@ -2,7 +2,6 @@
 
 import tomllib
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -32,7 +31,7 @@ from discreet import (
     Study,
     read_plan,
 )
-from discreet.plan_file import HINTS, read_settings
+from discreet.plan_file import ARGUMENTS, HINTS, read_settings
 from discreet.privacy.correlation import BLT
 
 EXAMPLES = Path(__file__).parent.parent / "docs/examples"
@@ -187,7 +186,7 @@ def test_a_file_may_look_again(tmp_path):
 
 def test_every_field_of_a_plan_can_be_written():
     """A new field of `Plan` belongs into the texts above, or must be read in another way."""
-    names = {field.name for field in fields(Plan)}
+    names = {field.name for field in ARGUMENTS}
     assert set(HINTS) == names
     texts = {
         WHOLE: as_written(),
@@ -196,7 +195,7 @@ def test_every_field_of_a_plan_can_be_written():
     }
     said = {name: plan for text, plan in texts.items() for name in tomllib.loads(text)}
     assert names - said.keys() == {"prior"}  # see "an earlier study" below
-    for field in fields(Plan):  # and nothing in the texts is what it would be anyway
+    for field in ARGUMENTS:  # and nothing in the texts is what it would be anyway
         if field.name in said:
             assert getattr(said[field.name], field.name) != field.default
 
@@ -363,7 +362,11 @@ def test_a_damaged_earlier_study_is_named(tmp_path):
             ["sex"],
             "domain.context: expected different names out of 'dose', 'age'",
         ),
-        ("kernel.lengthscale", -1, "kernel.lengthscale: expected a positive number, got -1.0"),
+        (
+            "kernel.lengthscale",
+            -1,
+            "kernel.lengthscale: expected a finite number above 0, got -1.0",
+        ),
         ("kernel.lengthscale", [0.1, 0.2, 0.3], "lengthscale: expected one number, or 2 of them"),
         ("schedule", {"first": 0}, "schedule.first: expected a whole number of at least 1, got 0"),
         ("schedule", {"growth": 2.0}, "schedule.first: expected a whole number, and it is missing"),
@@ -414,7 +417,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path, path):
 
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5),
-    st.sampled_from([field.name for field in fields(Plan)] + ["JointDP", "Additive", "Integer"]),
+    st.sampled_from([field.name for field in ARGUMENTS] + ["JointDP", "Additive", "Integer"]),
 )  # fmt: skip
 TOKENS = st.recursive(
     SCALARS,

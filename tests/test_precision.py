@@ -12,8 +12,9 @@ from scipy import stats
 
 from discreet.features.choose import choose
 from discreet.features.kernels import SquaredExponential
+from discreet.privacy.announced import AnnouncedEncoding
 from discreet.privacy.clipping import Residual
-from discreet.privacy.encodings import ENCODINGS, AnnouncedEncoding
+from discreet.privacy.encodings import ENCODINGS
 from discreet.trusted import mechanism
 from discreet.trusted.randomness import SMALLEST_STD, OperatingSystem
 

@@ -19,8 +19,8 @@ from discreet.domain.box import Box
 from discreet.errors import InvalidArgument
 from discreet.features.choose import choose
 from discreet.features.kernels import Additive, Matern, Polynomial, SquaredExponential
-from discreet.learning.belief import Belief
-from discreet.learning.epoch import SHARES, SMALLEST_WIDTH, open_epoch
+from discreet.learning.belief import SHARES, SMALLEST_WIDTH, Belief
+from discreet.learning.next_epoch import open_epoch
 from discreet.privacy.budget import GaussianPrivacy, JointDP, Simulation
 from discreet.privacy.clipping import SLACK_PER_INTEGER, Residual
 from discreet.privacy.encodings import ENCODINGS

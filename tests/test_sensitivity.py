@@ -7,13 +7,11 @@ import pytest
 
 from discreet.features.choose import choose
 from discreet.features.kernels import Additive, Linear, Matern, Polynomial, SquaredExponential
+from discreet.privacy.announced import AnnouncedEncoding
 from discreet.privacy.clipping import Noise, Residual
-from discreet.privacy.encodings import (
-    AnnouncedEncoding,
-    FourierEncoding,
-    GramEncoding,
-    RewardEncoding,
-)
+from discreet.privacy.fourier import FourierEncoding
+from discreet.privacy.gram import GramEncoding
+from discreet.privacy.reward import RewardEncoding
 
 MAPS = {
     "d=1": choose(SquaredExponential(0.2), widths=np.ones(1), error=1e-2),

@@ -240,7 +240,7 @@ def test_everything_public_follows_from_plan_and_releases(
     bandit.finish()
     bandit.export(tmp_path / "study.json")
     loaded = Study.load(tmp_path / "study.json")
-    study = Study(loaded.plan)
+    study = Study(loaded.plan, simulated=loaded.simulated)
     for epoch, release in zip(loaded.epochs, loaded.releases, strict=True):
         anew = study.next_epoch()  # policy, encoding, width, directions, noise, length
         assert canonical.encode(anew) == canonical.encode(epoch)

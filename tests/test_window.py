@@ -13,8 +13,8 @@ from discreet.learning.inference import Clipped, along_lines, look
 from discreet.learning.posterior import Posterior
 from discreet.learning.window import Block, Window, gathered
 from discreet.privacy.clipping import Residual
-from discreet.privacy.encodings import RewardEncoding
 from discreet.privacy.looks import FOUR_LOOKS, ONE_LOOK
+from discreet.privacy.reward import RewardEncoding
 
 FEATURES = choose(SquaredExponential(0.5), widths=np.ones(1), error=0.05)
 M = FEATURES.dimension

@@ -28,11 +28,8 @@ def frozen(array: Array) -> Array:
 def as_rows(argument: str, given: ArrayLike, columns: int | None = None) -> Floats:
     """A matrix with one point a row, of so many columns; what came is in no error.
 
-    >>> as_rows("x", [[1, 2]], columns=2)
+    >>> as_rows("x", [[1, 2]])
     array([[1., 2.]])
-    >>> as_rows("x", [1, 2])
-    Traceback (most recent call last):
-    discreet.errors.InvalidArgument: x: expected a matrix, one point a row
     >>> as_rows("x", [[0.5, 1.0]], columns=3)
     Traceback (most recent call last):
     discreet.errors.InvalidArgument: x: expected rows of 3 finite numbers
@@ -41,8 +38,11 @@ def as_rows(argument: str, given: ArrayLike, columns: int | None = None) -> Floa
         matrix = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):  # the original error quotes what came
         matrix = np.empty((0, 0))
-    if matrix.ndim != 2 or matrix.shape[1] < 1:
+    fits = matrix.ndim == 2 and matrix.shape[1] > 0
+    if columns is None and not fits:
         raise InvalidArgument(argument, "a matrix, one point a row")
-    if columns is not None and (matrix.shape[1] != columns or not np.isfinite(matrix).all()):
-        raise InvalidArgument(argument, f"rows of {columns} finite numbers")
+    if columns is not None:
+        fits = fits and matrix.shape[1] == columns and bool(np.isfinite(matrix).all())
+        if not fits:
+            raise InvalidArgument(argument, f"rows of {columns} finite numbers")
     return matrix

@@ -22,8 +22,8 @@ from discreet.errors import (
     UnknownTrial,
 )
 from discreet.learning.epoch import Epoch
-from discreet.learning.study import SIMULATED, Recommendation, Study, Value
-from discreet.privacy.budget import NonPrivate, Simulation
+from discreet.learning.study import Recommendation, Study, Value
+from discreet.privacy.budget import Simulation
 from discreet.protocol.decisions import decision_set
 from discreet.protocol.messages import Report
 from discreet.protocol.role import Kept, Ledger
@@ -80,7 +80,7 @@ class Bandit(Kept):
     ) -> None:
         if simulation is not None and not isinstance(simulation, Simulation):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidArgument("simulation", "Simulation(seed), or nothing")
-        self._study = Study(plan)
+        self._study = Study(plan, simulated=True if simulation else None)
         self._simulated = simulation is not None
         self._lock = threading.RLock()
         self._privatizer = (Crowd if plan.is_local else Privatizer)(plan, simulation)
@@ -169,8 +169,6 @@ class Bandit(Kept):
     @property
     def guarantee(self) -> str:
         """The sentence for the review board."""
-        if self._simulated and not isinstance(self.plan.privacy, NonPrivate):
-            return f"{SIMULATED} {self.plan.guarantee}"
         return self._study.guarantee
 
     @property

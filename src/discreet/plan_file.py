@@ -50,11 +50,12 @@ class Earlier:
 
 
 #: What each key holds: the arguments of a plan.
-HINTS: dict[str, Any] = {field.name: get_type_hints(Plan)[field.name] for field in fields(Plan)} | {
+ARGUMENTS = [field for field in fields(Plan) if field.init]
+HINTS: dict[str, Any] = {field.name: get_type_hints(Plan)[field.name] for field in ARGUMENTS} | {
     "features": Method,
     "prior": str | Earlier,
 }
-REQUIRED = [f.name for f in fields(Plan) if f.default is f.default_factory is MISSING]
+REQUIRED = [f.name for f in ARGUMENTS if f.default is f.default_factory is MISSING]
 
 
 def read_plan(path: str | os.PathLike[str], changes: Mapping[str, object] | None = None) -> Plan:

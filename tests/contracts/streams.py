@@ -113,7 +113,7 @@ class StreamContract:
             for ask in range(releases):
                 bandit.abandon(bandit.ask([[1.0], [2.0]], user=f"user {ask}"))
             bandit.finish()
-            stds = plan.fixed.stds(plan.map)
+            stds = plan.correlated.encoding.stds(plan.map)
             state, rows = plan.stream.start(len(stds)), []
             for release in bandit.study.releases:
                 integers = release.integers.astype(float)

@@ -35,14 +35,10 @@ from discreet.domain.box import Box
 from discreet.features.kernels import SquaredExponential
 from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
+from discreet.privacy.announced import AnnouncedEncoding
 from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, Simulation
 from discreet.privacy.clipping import Residual
-from discreet.privacy.encodings import (
-    AnnouncedEncoding,
-    EncodingName,
-    FourierEncoding,
-    GramEncoding,
-)
+from discreet.privacy.encodings import EncodingName
 from discreet.trusted import mechanism
 from discreet.trusted.randomness import Source, source
 from discreet.trusted.sums import Sums
@@ -308,7 +304,7 @@ def _worst_points(plan: Plan, epoch: Epoch) -> tuple[Floats, Floats]:
     """Points whose features have the inner product at which the bound is reached."""
     encoding = epoch.encoding
     here = np.array([[0.3]])
-    if not isinstance(encoding, GramEncoding | FourierEncoding):
+    if encoding.noise.gram == 0.0:
         return here[0], here[0]
     share = (encoding.residual.width * encoding.noise.gram / encoding.noise.cross) ** 2
     if share > 1.0 - 1e-9:
@@ -344,8 +340,8 @@ def _sums(plan: Plan, epoch: Epoch, rounds: list[Round]) -> Sums:
     for each in rounds:
         point = each.point[None, :]
         sums.add(encoding.encode(plan.map, point, np.array([each.reward]))[0])
-        if isinstance(encoding, AnnouncedEncoding):
-            sums.add(encoding.announce(plan.map, point)[0])
+        if (announced := encoding.announce(plan.map, point)) is not None:
+            sums.add(announced[0])
     return sums
 
 

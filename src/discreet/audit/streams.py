@@ -266,6 +266,6 @@ def _nodes(plan: Plan, first: float, *, prefixes: bool = False) -> Integers:
 
 
 def _node_stds(plan: Plan) -> Floats:
-    if plan.fixed is None:
+    if plan.correlated is None:
         raise TypeError("a plan with correlated noise")
-    return np.tile(plan.fixed.stds(plan.map), (RELEASES, 1))
+    return np.tile(plan.correlated.encoding.stds(plan.map), (RELEASES, 1))

@@ -83,7 +83,7 @@ def dossier(archive: "Archive", contexts: "list[dict[str, Value] | None]") -> di
     learnt = bool(study.releases) or (plan.prior is not None and archive.source != "client")
     return {
         "source": archive.source,
-        "simulated": archive.simulated,
+        "simulated": archive.study.is_simulated,
         "name": plan.name,
         "digest": plan.digest,
         "horizon": plan.horizon,
@@ -92,7 +92,7 @@ def dossier(archive: "Archive", contexts: "list[dict[str, Value] | None]") -> di
         "encoding": plan.encoding,
         "features": plan.map.dimension,
         "kernel_error": plan.map.error_bound,
-        "guarantee": archive.guarantee,
+        "guarantee": archive.study.guarantee,
         "budget": budget(study),
         "running": study.is_running,
         "released_asks": sum(release.asks for release in study.releases),
@@ -142,11 +142,9 @@ def epoch_rows(study: "Study") -> list[dict[str, Any]]:
 
 def epoch_row(plan: "Plan", epoch: "Epoch", release: "Release | None") -> dict[str, Any]:
     """One epoch, in units of rewards."""
-    from discreet.learning.epoch import is_design, of_sum
-
     reports = None if release is None else release.reports
     rounds = epoch.length if reports is None else reports
-    encoding = of_sum(plan, epoch.encoding, rounds)
+    encoding = plan.noise_of_sum(epoch.encoding, rounds)
     return {
         "number": epoch.number,
         "first": epoch.first,
@@ -154,7 +152,7 @@ def epoch_row(plan: "Plan", epoch: "Epoch", release: "Release | None") -> dict[s
         "released": release is not None,
         "asks": None if release is None else release.asks,
         "reports": reports,
-        "fills_the_domain": is_design(plan, epoch.first),
+        "fills_the_domain": plan.is_design(epoch.first),
         "width": encoding.residual.width * plan.half_width,
         "noise_std": encoding.noise.cross * plan.half_width,
     }

@@ -47,7 +47,7 @@ def caption(archive: Archive) -> str:
         if isinstance(privacy, NonPrivate)
         else f"{type(privacy).__name__}, epsilon = {privacy.epsilon:g} at delta = {privacy.delta:g}"
     )
-    marked = "a simulation, not private: " if archive.simulated else ""
+    marked = "a simulation, not private: " if study.is_simulated else ""
     return (
         f"{study.plan.name}: {len(study.releases)} releases of {asks:,} asks ({marked}{promise}).\n"
         "The mean of what is believed after them; 95% credible intervals; cross or dot: the best."

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from types import MappingProxyType, UnionType
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -258,7 +258,9 @@ class Box:
         >>> Box({"dose": (0, 10), "pills": Integer(1, 3)}).decode([1.0, 0.6])
         {'dose': 10.0, 'pills': 2}
         """
-        numbers = self._natural(as_rows("point", np.atleast_2d(point), self.dimension))[0].tolist()
+        numbers = self._natural(as_rows("point", cast(ArrayLike, [point]), self.dimension))[
+            0
+        ].tolist()
         pairs = zip(self._table.items(), numbers, strict=True)
         return {name: coordinate.value(number) for (name, coordinate), number in pairs}
 

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.arrays import Floats, Integers
-from discreet.learning.epoch import Epoch, of_sum
+from discreet.learning.belief import Belief, Spending
+from discreet.learning.epoch import Epoch
+from discreet.learning.next_epoch import believed_before
 from discreet.learning.policy import unpacked
 from discreet.learning.search import Score
 from discreet.learning.study import Study
-from discreet.privacy.encodings import AnnouncedEncoding, GramEncoding, RewardEncoding
 from discreet.privacy.looks import Looks, in_sight
 from discreet.simulation.play import (
     MakeProblem,
@@ -54,7 +55,14 @@ class _Rounds:
     crowds: tuple[_Crowd, ...]
 
 
-def play_crowd(make_problem: MakeProblem, setting: Setting, *, seed: int, run: int = 0) -> Run:
+def play_crowd(
+    make_problem: MakeProblem,
+    setting: Setting,
+    *,
+    seed: int,
+    run: int = 0,
+    spending: Spending | None = None,
+) -> Run:
     """One study of a problem with a box or candidates; (seed, run) fixes it.
 
     >>> from discreet.simulation.problems import find_problem
@@ -65,12 +73,13 @@ def play_crowd(make_problem: MakeProblem, setting: Setting, *, seed: int, run: i
     """
     world = World.draw(make_problem, seed=seed, run=run)
     plan = plan_for(world.problem, setting, world.decisions, f"crowd {seed}.{run}")
-    return play_plan(world, plan, setting.rounds)
+    belief = believed_before(plan) if spending is None else Belief.before(plan, spending)
+    return play_study(world, Study.begun(belief), setting.rounds)
 
 
-def play_plan(world: World, plan: Plan, rounds: int) -> Run:
-    """One study of a plan in a world, as many rounds as the plan's horizon."""
-    study, regrets = Study(plan), [np.empty(0)]
+def play_study(world: World, study: Study, rounds: int) -> Run:
+    """A study that has not begun, played in a world for as many rounds as its plan's horizon."""
+    plan, regrets = study.plan, [np.empty(0)]
     seen: tuple[_Rounds, ...] = ()
     while sum(map(len, regrets)) < rounds:
         epoch = study.next_epoch()
@@ -130,20 +139,14 @@ def decision_sets(problem: Problem, count: int, rng: np.random.Generator) -> Flo
 
 def _encoded(plan: Plan, epoch: Epoch, crowd: _Crowd, weight: float) -> Integers:
     centred = np.array([plan.centred(reward) for reward in crowd.rewards])
-    encoding = epoch.encoding
-    if isinstance(encoding, GramEncoding):
-        return encoding.total(plan.map, crowd.points, centred)
-    if isinstance(encoding, RewardEncoding):
-        return encoding.encode(plan.map, crowd.points, centred, weight).sum(axis=0)
-    rows = encoding.encode(plan.map, crowd.points, centred)
-    if isinstance(encoding, AnnouncedEncoding):
-        rows = rows + encoding.announce(plan.map, crowd.points)
-    return rows.sum(axis=0)
+    total = epoch.encoding.total(plan.map, crowd.points, centred, weight)
+    announced = epoch.encoding.announce(plan.map, crowd.points)
+    return total if announced is None else total + announced.sum(axis=0)
 
 
 def _release(plan: Plan, epoch: Epoch, sums: Integers, rng: np.random.Generator) -> Release:
     """The sums plus the noise of a release, or of as many reports as there were asks."""
-    stds = of_sum(plan, epoch.encoding, epoch.length).stds(plan.map)
+    stds = plan.noise_of_sum(epoch.encoding, epoch.length).stds(plan.map)
     noise = np.rint(stds * rng.standard_normal(len(stds))).astype(np.int64)
     return Release(
         epoch=epoch.digest,

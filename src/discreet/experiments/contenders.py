@@ -13,10 +13,8 @@ one constant for each problem, the best for it of a few that were tried (`TUNED`
 """
 
 import math
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from types import ModuleType
 
 import numpy as np
 
@@ -28,8 +26,8 @@ from discreet.experiments.batched import play_crowd
 from discreet.experiments.prefix import simulate_prefix
 from discreet.experiments.seldom import simulate_seldom
 from discreet.features.kernels import Additive, Kernel, SquaredExponential
-from discreet.learning import epoch
-from discreet.learning.directions import Prospect
+from discreet.learning.belief import Spending
+from discreet.learning.directions import Prospect, best_directions
 from discreet.learning.posterior import Posterior
 from discreet.learning.theory import calibrated
 from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP
@@ -120,18 +118,19 @@ def ours(
 ) -> Callable[[Trial], Floats]:
     """The default, or with something changed or taken away."""
 
+    spending = Spending(
+        width_in_stds=math.inf if fixed_width else 1.0,
+        directions=_every_direction if all_directions else best_directions,
+    )
+
     def regrets(trial: Trial) -> Floats:
-        with (
-            _changed(epoch, "WIDTH_IN_STDS", math.inf if fixed_width else None),
-            _changed(epoch, "best_directions", _every_direction if all_directions else None),
-        ):
-            found = play_crowd(
-                find_problem(trial.problem),
-                _setting(trial, encoding, local=local, one_look=one_look),
-                seed=trial.seed,
-                run=trial.run,
-            )
-        return found.regrets
+        return play_crowd(
+            find_problem(trial.problem),
+            _setting(trial, encoding, local=local, one_look=one_look),
+            seed=trial.seed,
+            run=trial.run,
+            spending=spending,
+        ).regrets
 
     return regrets
 
@@ -147,20 +146,9 @@ def _setting(trial: Trial, encoding: EncodingChoice, *, local: bool, one_look: b
     return Setting("joint", trial.rounds, encoding, privacy=privacy, changes=changes)
 
 
-def _every_direction(posterior: Posterior, prospect: Prospect, *, noise: float) -> Floats:
+def _every_direction(posterior: Posterior, prospect: Prospect, noise: float) -> Floats:
     """In place of the best directions: all features as they are."""
     return np.eye(posterior.features.dimension)
-
-
-@contextmanager
-def _changed(module: ModuleType, name: str, value: object) -> Generator[None]:
-    """A module with another value for a name; None leaves it alone."""
-    default = getattr(module, name)
-    setattr(module, name, default if value is None else value)
-    try:
-        yield
-    finally:
-        setattr(module, name, default)
 
 
 # -- the paper's algorithm

@@ -25,7 +25,8 @@ from typing import Protocol
 import numpy as np
 
 from discreet import checks
-from discreet.agreement.plan import OPTIMISM, Confidence, Plan, Schedule
+from discreet.agreement.plan import Confidence, Plan, Schedule
+from discreet.agreement.resolve import OPTIMISM
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.learning.posterior import Posterior

@@ -14,7 +14,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from discreet.agreement.plan import OPTIMISM, Plan
+from discreet.agreement.plan import Plan
+from discreet.agreement.resolve import OPTIMISM
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.experiments.prefix import View, release_times

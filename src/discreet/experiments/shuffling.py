@@ -40,7 +40,8 @@ from discreet import checks
 from discreet.agreement.plan import Schedule
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, LargeDelta
-from discreet.experiments.batched import play_plan
+from discreet.experiments.batched import play_study
+from discreet.learning.study import Study
 from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, Privacy
 from discreet.simulation.play import Setting, World, plan_for, standard_error
 from discreet.simulation.problems import find_problem
@@ -136,7 +137,7 @@ def regrets(privacy: Privacy, *, rounds: int, schedule: Schedule, runs: int, see
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LargeDelta)
             plan = replace(plan, schedule=schedule)
-        totals.append(float(play_plan(world, plan, rounds).regrets.sum()))
+        totals.append(float(play_study(world, Study(plan), rounds).regrets.sum()))
     return np.array(totals)
 
 

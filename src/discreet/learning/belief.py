@@ -11,22 +11,40 @@ The plan may fix either scale. All of it is post-processing of releases and cost
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from discreet.agreement.plan import Plan
+from discreet.agreement.release import Release
 from discreet.agreement.schedule import Exploration
 from discreet.arrays import Floats
-from discreet.learning.inference import Clipped, Statistics, look, observe, unclipped_variance
-from discreet.learning.kernel_bank import Bank, Choice, bank_of, pool
+from discreet.learning.directions import Prospect, best_directions
+from discreet.learning.epoch import Epoch
+from discreet.learning.inference import (
+    Clipped,
+    Statistics,
+    expected_posterior,
+    look,
+    observe,
+    read,
+    unclipped_variance,
+)
+from discreet.learning.kernel_bank import Bank, Choice, bank_of
 from discreet.learning.posterior import Posterior
+from discreet.learning.search import public_points
 from discreet.learning.window import Block, Window
 from discreet.privacy.clipping import Residual
-from discreet.privacy.encodings import Encoding, RewardEncoding
+from discreet.privacy.encodings import Encoding
+from discreet.privacy.looks import in_sight
+from discreet.privacy.reward import RewardEncoding
 
+#: Residuals are never clipped more narrowly, in half-widths of the reward range.
+SMALLEST_WIDTH = 1 / 64
+#: Shares of the budget tried for the gram matrix.
+SHARES = (0.1, 0.2, 0.3, 0.45, 0.65, 1.0)
 #: The share of the variance of first answers that is taken for signal.
 SIGNAL_SHARE = 0.5
 #: First rewards, unclipped, whose mean square is above this share of the largest are at the ends.
@@ -53,6 +71,18 @@ class Scales:
     recent: tuple[tuple[int, float], ...] = ()
 
 
+@dataclass(frozen=True)
+class Spending:
+    """How a budget is spent: studies have the usual way, experiments take parts of it away.
+
+    Residuals are clipped at `width_in_stds` predictive standard deviations, and `directions` says
+    which ones a release over the whole box has.
+    """
+
+    width_in_stds: float = 1.0
+    directions: Callable[[Posterior, Prospect, float], Floats] = best_directions
+
+
 @dataclass(frozen=True, eq=False)
 class Belief:
     """The sum of what was released, and the prior and scales chosen by it."""
@@ -61,13 +91,14 @@ class Belief:
     window: Window
     scales: Scales
     choice: Choice
+    spending: Spending = Spending()
 
     @classmethod
-    def before(cls, plan: Plan) -> "Belief":
+    def before(cls, plan: Plan, spending: Spending = Spending()) -> "Belief":  # noqa: B008
         """Nothing released: the plan's starting point."""
         information = np.zeros(plan.map.dimension) if plan.prior is None else plan.prior.information
         scales = Scales(None, plan.noise_variance)
-        return cls(plan, Window.empty(information), scales, bank_of(plan).first)
+        return cls(plan, Window.empty(information), scales, bank_of(plan).first, spending)
 
     @cached_property
     def prior(self) -> Floats:
@@ -119,7 +150,82 @@ class Belief:
         """How clipped residuals depend on f, as uncertain as the posterior says, in each block."""
         return [self.line(residual, block.mean(posterior.variance)) for block in blocks]
 
-    def after(self, encoding: Encoding, found: Statistics, asks: int, *, filled: bool) -> "Belief":
+    # -- the next epoch
+
+    def encoding_for(self, first: int, length: int, menu: Floats) -> Encoding:
+        """Residuals from the current prediction; noise where it leaves the least expected error."""
+        plan, rounds = self.plan, self.plan.most_rounds(first, length)
+        if plan.mu is None:
+            nothing = Residual(np.zeros(plan.map.dimension), 1.0)
+            return plan.encode_with.fit(plan.map, nothing, None, 1.0, rounds)
+        points = menu if len(menu) else public_points(plan.domain)
+        unknown = float(self.posterior.variance(points).mean())
+        residual = self._next_residual(unknown)
+        if plan.encoding == "announced":
+            return plan.encode_with.fit(plan.map, residual, plan.mu, 1.0, rounds)
+        if plan.encoding == "reward":
+            encoding = RewardEncoding.fit(plan.map, residual, plan.mu, 1.0, rounds)
+            return self._along_directions(encoding, first, length, menu)
+        options = [
+            plan.encode_with.fit(plan.map, residual, plan.mu, share, rounds) for share in SHARES
+        ]
+        line, points = self.line(residual, unknown), public_points(plan.domain)
+        sums = [plan.noise_of_sum(option, length) for option in options]
+        errors = [
+            expected_posterior(self.posterior, each, length, line, points).variance(points).mean()
+            for each in sums
+        ]
+        return options[int(np.argmin(errors))]
+
+    def _next_residual(self, unknown: float) -> Residual:
+        """Clipped about where answers will fall; never clipped where they lie at the ends."""
+        plan, at_ends = self.plan, self.scales.at_ends
+        if at_ends and (plan.encoding in ("reward", "announced") or plan.is_local):
+            return Residual(np.zeros(plan.map.dimension), 1.0)
+        width = self.spending.width_in_stds * math.sqrt(unknown + self.scales.noise)
+        width = 1.0 if at_ends else min(1.0, max(SMALLEST_WIDTH, width))
+        return Residual(self.posterior.coefficients, width)
+
+    def _along_directions(
+        self, encoding: RewardEncoding, first: int, length: int, menu: Floats
+    ) -> RewardEncoding:
+        """The encoding with the few directions worth their noise."""
+        noise = self.scales.noise
+        block = Block.of(menu, length, self.plan.looks_from(first))
+        window = self.window.entered(block, noise)
+        lines = self.lines(encoding.residual, window.blocks, self.posterior)
+        prospect = Prospect.of(self.posterior, window, self.prior, lines, noise)
+        released = self.plan.noise_of_sum(encoding, length).noise.cross
+        directions = self.spending.directions(self.posterior, prospect, released)
+        return replace(encoding, directions=directions)
+
+    # -- what a release teaches
+
+    def after(self, epoch: Epoch, release: Release) -> "Belief":
+        """What is believed after the release of an epoch."""
+        plan, points = self.plan, public_points(self.plan.domain)
+        rounds = release.asks if release.reports is None else release.reports
+        if rounds == 0:
+            return self
+        encoding = plan.noise_of_sum(epoch.encoding, rounds)
+        blocks: tuple[Block, ...] = ()
+        if encoding.public_gram:
+            looks, each = plan.looks_from(epoch.first), rounds / release.asks
+            block = Block.of(epoch.policy.menu, release.asks, looks, each=each)
+            blocks = in_sight(block, self.window.blocks)
+        found = read(
+            plan.map,
+            encoding,
+            release.integers,
+            asks=rounds,
+            points=points,
+            blocks=blocks,
+            laws=epoch.policy.laws(plan.map, points),
+        )
+        filled = plan.is_design(epoch.first) and (plan.decisions == "box" or plan.mu is not None)
+        return self.taught(encoding, found, rounds, filled=filled)
+
+    def taught(self, encoding: Encoding, found: Statistics, asks: int, *, filled: bool) -> "Belief":
         """What is believed after an epoch's statistics; `filled`: its asks filled the domain."""
         before = self.posterior
         unknown = float(np.sum(before.covariance * found.gram)) / found.rounds
@@ -148,7 +254,7 @@ class Belief:
     ) -> Window:
         """The window after the release."""
         residual, noise = encoding.residual, self.scales.noise
-        if isinstance(encoding, RewardEncoding) and encoding.is_noisy:
+        if found.blocks:
             window = self.window.entered(found.blocks[0], noise)
             lines = self.lines(residual, window.blocks, before)
             if len(lines) == 1:  # of a first epoch, what it saw instead of what was believed
@@ -174,7 +280,7 @@ class Belief:
         self, before: Posterior, told: Posterior, total: float, asks: int, least: float
     ) -> Scales:
         """Half the variance of answers around their level, over all designed epochs so far."""
-        points = pool(self.plan)
+        points = public_points(self.plan.domain)
         predicted = before.mean(points)
         shift = float(np.mean(told.mean(points) - predicted))
         around = total - shift**2 + float(np.var(predicted))

@@ -92,7 +92,7 @@ class _Gain:
         return float(np.sum(gain * inverse)), self.basis.T @ (slope / lengths)
 
 
-def best_directions(posterior: Posterior, prospect: Prospect, *, noise: float) -> Floats:
+def best_directions(posterior: Posterior, prospect: Prospect, noise: float) -> Floats:
     """B, one direction a row, for `RewardEncoding`: g(x) = B phi(x) / ||B phi(x)||."""
     spread = prospect.phi @ posterior.whitening.T
     left, singular, right = svd(spread, full_matrices=False)

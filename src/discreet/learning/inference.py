@@ -28,7 +28,7 @@ from discreet.arrays import Floats, Integers
 from discreet.features.maps import FeatureMap
 from discreet.learning.posterior import Posterior
 from discreet.learning.window import Block, Window, gathered
-from discreet.privacy.encodings import AnnouncedEncoding, Encoding, RewardEncoding, required
+from discreet.privacy.encodings import Encoding
 
 #: Residuals of which a larger share of the width's square is seen are taken for this share.
 SATURATED = 0.97
@@ -140,13 +140,13 @@ def read(
         variances[noisy] *= share
     moments = encoding.decode(features, values, asks=asks)
     gram_noise = encoding.gram_noise(features, variances)
-    if isinstance(encoding, RewardEncoding):
+    if moments.gram is None:
         places, counts, weights = gathered(blocks)
         phi, often = features(places), weights**2 * counts
         gram, rounds = (phi * often[:, None]).T @ phi, float(often.sum())
         shown = blocks if encoding.is_noisy else ()
         return Statistics(gram, moments.cross, moments.spread, gram_noise, rounds, shown)
-    gram = nonnegative(required(moments.gram))
+    gram = nonnegative(moments.gram)
     return Statistics(gram, moments.cross, moments.spread, gram_noise, float(asks))
 
 
@@ -181,7 +181,7 @@ def likeliest(
 def look(
     features: FeatureMap,
     window: Window,
-    encoding: RewardEncoding,
+    encoding: Encoding,
     cross: Floats,
     lines: Sequence[Clipped],
     noise: float,
@@ -247,11 +247,11 @@ def expected_posterior(
 ) -> Posterior:
     """The posterior, but for its mean, after an epoch that spreads over the points."""
     features, block = posterior.features, Block.even(points, asks)
-    if isinstance(encoding, RewardEncoding) and encoding.is_noisy:
+    if encoding.public_gram and encoding.is_noisy:
         return _expected_look(posterior, encoding, block, line)
     rows = encoding.encode(features, points, np.zeros(len(points)))
-    if isinstance(encoding, AnnouncedEncoding):
-        rows = rows + encoding.announce(features, points)
+    if (announced := encoding.announce(features, points)) is not None:
+        rows = rows + announced
     typical = (rows.mean(axis=0) * asks).astype(np.int64)
     found = read(features, encoding, typical, asks=asks, points=points, blocks=(block,))
     blank = replace(found, cross=np.zeros_like(found.cross))
@@ -259,7 +259,7 @@ def expected_posterior(
 
 
 def _expected_look(
-    posterior: Posterior, encoding: RewardEncoding, block: Block, line: Clipped
+    posterior: Posterior, encoding: Encoding, block: Block, line: Clipped
 ) -> Posterior:
     phi = posterior.features(block.points)
     g: Floats = encoding.along(phi)

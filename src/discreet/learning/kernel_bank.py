@@ -25,12 +25,10 @@ from discreet.agreement.plan import Plan
 from discreet.arrays import Floats
 from discreet.features.kernels import Learned, Stationary
 from discreet.features.maps import AdditiveFeatures, FeatureMap, FourierFeatures
-from discreet.learning.search import spread
+from discreet.learning.search import public_points
 
 #: The prior variance of the level of f, relative to that of its shape.
 LEVEL = 10.0
-#: How many public points stand for where people will be.
-POOL = 256
 #: A coordinate changes its option for at least this much evidence.
 MARGIN = 1.0
 #: How much more than its first answers f may vary: peaks that a design misses are found later.
@@ -46,12 +44,6 @@ class Choice:
     options: tuple[int, ...]
     share: float = 0.0
     amplitude: float = 1.0
-
-
-@lru_cache(maxsize=8)
-def pool(plan: Plan) -> Floats:
-    """Public points that fill the domain, the same for everyone."""
-    return spread(plan.domain, POOL, np.random.Generator(np.random.Philox(POOL)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +68,7 @@ class Bank:
 
     @cached_property
     def _shapes(self) -> Floats:
-        phi = self.plan.map(pool(self.plan))
+        phi = self.plan.map(public_points(self.plan.domain))
         return phi - phi.mean(axis=0)
 
     def _variance(self, choice: Choice) -> Floats:

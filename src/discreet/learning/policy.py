@@ -2,6 +2,15 @@
 
 Ask number i of an epoch uses tilt i mod J. Nothing here sees another user's point or answer,
 and nothing is drawn: asked twice with the same index, a policy answers the same.
+
+A policy also says where people go whose options nobody knows. Who takes the best of n options,
+drawn from P public points, takes the point of rank r = 0 .. P - 1 by the policy's score with
+probability
+
+    ((r + 1) / P)^n - (r / P)^n.
+
+How many options people have is not known; which n fits a release is told by the release itself
+(`inference.likeliest`), and so is how far the law may be trusted. All of it is post-processing.
 """
 
 from dataclasses import dataclass
@@ -13,6 +22,9 @@ from discreet.arrays import Floats, frozen
 from discreet.domain.box import Box
 from discreet.features.maps import FeatureMap
 from discreet.learning.search import Score, maximise
+
+#: Numbers of options that are tried; with one, the score does not matter.
+OPTIONS = (1, 2, 4, 8, 16, 32, 64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +63,14 @@ class Policy:
         """What each tilt thinks of each point, of shape (J, points)."""
         return self._score(features).table(points, self.tilts)
 
+    def laws(self, features: FeatureMap, points: Floats) -> Floats | None:
+        """How likely each public point is an ask's action, one law a row; None without scores."""
+        if not len(self.tilts):
+            return None
+        ranks = self.scores(features, points).argsort(axis=1).argsort(axis=1)
+        chances = [best_of(options, len(points)) for options in OPTIONS]
+        return np.stack([each[ranks].mean(axis=0) for each in chances])
+
     def _score(self, features: FeatureMap) -> Score:
         return Score(features, self._whitening, self.optimism)
 
@@ -60,6 +80,15 @@ class Policy:
     @cached_property
     def _whitening(self) -> Floats:
         return unpacked(self.packed_whitening, self.tilts.shape[1])
+
+
+def best_of(options: int, points: int) -> Floats:
+    """The chance of each rank, worst first, to be the best of so many options.
+
+    >>> best_of(1, 4).tolist(), best_of(2, 4).tolist()
+    ([0.25, 0.25, 0.25, 0.25], [0.0625, 0.1875, 0.3125, 0.4375])
+    """
+    return np.diff((np.arange(points + 1) / points) ** options)
 
 
 def packed(lower: Floats) -> Floats:

@@ -20,17 +20,20 @@ import numpy as np
 from scipy.linalg import eigh
 
 from discreet import checks
-from discreet.agreement.plan import OPTIMISM, Plan
+from discreet.agreement.correlated import Correlated
+from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
+from discreet.agreement.resolve import OPTIMISM
 from discreet.agreement.schedule import Exploration
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
+from discreet.learning.epoch import Epoch
 from discreet.learning.posterior import Posterior
 from discreet.learning.theory import Assumptions, Spectrum, estimate, log_determinant, width
 from discreet.privacy.clipping import Noise
 from discreet.privacy.correlation import State, Strategy
-from discreet.privacy.encodings import Encoding, required
-from discreet.privacy.streams import Stream
+from discreet.privacy.encodings import Encoding
+from discreet.privacy.moments import gram_of
 
 Estimator = Literal["shift", "clip"]
 
@@ -165,10 +168,11 @@ Rule = Practical | Proven
 
 def rule_of(plan: Plan) -> Rule:
     """How a plan with correlated noise makes a posterior of prefix sums."""
-    stream, encoding = _agreed(plan)
-    if plan.norm is None:
+    agreed = _agreed(plan)
+    stream, encoding = agreed.stream, agreed.encoding
+    if agreed.norm is None:
         return Practical(optimism=plan.explore.optimism, releases=stream.releases)
-    norm = plan.norm / _end(plan)
+    norm = agreed.norm / _end(plan)
     return Proven.of(plan, stream.strategy, encoding.noise, stream.releases, norm)
 
 
@@ -186,15 +190,14 @@ class PrefixBelief:
     @classmethod
     def before(cls, plan: Plan) -> "PrefixBelief":
         """Nothing released: the prior."""
-        stream, encoding = _agreed(plan)
+        agreed = _agreed(plan)
         prior = Posterior.prior(plan.map, plan.signal_variance)
-        state = stream.start(encoding.size(plan.map))
+        state = agreed.stream.start(agreed.encoding.size(plan.map))
         return cls(plan, rule_of(plan), state, 0, prior, plan.explore.optimism)
 
-    @property
-    def encoding(self) -> Encoding:
-        """That of every epoch: sums of rounds encoded otherwise would not add up."""
-        return _agreed(self.plan)[1]
+    def encoding_for(self, first: int, length: int, menu: Floats) -> Encoding:
+        """The one of every epoch: sums of rounds encoded otherwise would not add up."""
+        return _agreed(self.plan).encoding
 
     @property
     def exploration(self) -> Exploration:
@@ -205,25 +208,25 @@ class PrefixBelief:
         """How far f may be from a mean with this standard deviation."""
         return self.rule.margin(std, self.width)
 
-    def after(self, release: Release) -> "PrefixBelief":
+    def after(self, epoch: Epoch, release: Release) -> "PrefixBelief":
         """Decode the next prefix, B Y = A x + B z, and begin from it afresh."""
-        stream, encoding = _agreed(self.plan)
+        agreed = _agreed(self.plan)
+        stream, encoding = agreed.stream, agreed.encoding
         sums, state = stream.strategy.advance(self.state, release.integers.astype(np.float64))
         asked = self.asked + release.asks
         moments = encoding.decode(self.plan.map, sums, asks=asked)
         std = encoding.noise.gram * stream.std(state.released)
-        prefix = Prefix(required(moments.gram), moments.cross, asked, std)
+        prefix = Prefix(gram_of(moments), moments.cross, asked, std)
         found = self.rule.estimated(self.plan, prefix)
         return replace(
             self, state=state, asked=asked, posterior=found, width=self.rule.width(prefix, found)
         )
 
 
-def _agreed(plan: Plan) -> tuple[Stream, Encoding]:
-    stream, encoding = plan.stream, plan.fixed
-    if stream is None or encoding is None:
+def _agreed(plan: Plan) -> Correlated:
+    if plan.correlated is None:
         raise InvalidArgument("plan", "one with correlated noise")
-    return stream, encoding
+    return plan.correlated
 
 
 def _end(plan: Plan) -> float:

@@ -8,6 +8,7 @@ tried value by value, and the border of a predicate is followed. The best admitt
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import minimize
@@ -27,6 +28,8 @@ APART = 0.15
 STEPS = 24
 TRIES = 8
 BISECTIONS = 12
+#: How many public points stand for where people will be.
+PUBLIC = 256
 #: Up to how many values of a discrete coordinate are tried one by one.
 SWEEP = 64
 
@@ -102,6 +105,12 @@ def spread(domain: Box, count: int, rng: np.random.Generator) -> Floats:
         more = domain.spread(latin_hypercube(4 * count, len(domain.names), rng))
         found = np.concatenate([found, more])
     return found[:count]
+
+
+@lru_cache(maxsize=8)
+def public_points(domain: Box) -> Floats:
+    """Points that fill the domain, the same for everyone: where people may be."""
+    return spread(domain, PUBLIC, np.random.Generator(np.random.Philox(PUBLIC)))
 
 
 def _pool(domain: Box, context: Floats | None) -> Floats:

@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -17,15 +17,14 @@ from discreet.agreement.prior import Prior
 from discreet.agreement.release import GENESIS, Release
 from discreet.errors import InvalidArgument, StudyEnded
 from discreet.learning.belief import Belief
-from discreet.learning.epoch import Epoch, believed_before, learn, open_epoch
+from discreet.learning.epoch import Epoch
+from discreet.learning.next_epoch import believed_before, learn, open_epoch
 from discreet.learning.posterior import Posterior
 from discreet.learning.prefix_belief import PrefixBelief
 from discreet.learning.search import Score, maximise
 from discreet.privacy.budget import NonPrivate
 from discreet.storage import canonical
 
-#: What stands before the promise of a plan whose noise came from a seed.
-SIMULATED = "A simulation: nothing here is private. With real noise the plan would promise:"
 Value = float | int | str
 
 
@@ -43,13 +42,19 @@ class Recommendation:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A plan and its chain of epochs and releases; the last epoch may still be open."""
+    """A plan and its chain of epochs and releases; the last epoch may still be open.
+
+    `simulated` says that noise comes from a seed; without it, releases tell once there are some.
+    """
 
     plan: Plan
     epochs: tuple[Epoch, ...] = ()
     releases: tuple[Release, ...] = ()
+    simulated: bool | None = field(default=None, metadata=canonical.OPTIONAL)
 
     def __post_init__(self) -> None:
+        if self.simulated not in (None, True):
+            raise InvalidArgument("simulated", "True, or nothing")
         if len(self.epochs) - len(self.releases) not in (0, 1):
             raise InvalidArgument("releases", "one for each epoch but the open one")
         previous, first = GENESIS, 0
@@ -64,6 +69,11 @@ class Study:
                 if (release.epoch, release.previous, whole) != (epoch.digest, previous, True):
                     raise InvalidArgument("releases", f"an unbroken chain: {number} does not fit")
                 previous = release.digest
+
+    @classmethod
+    def begun(cls, belief: Belief | PrefixBelief) -> "Study":
+        """A study that has not begun, and starts from this belief."""
+        return cls(belief.plan)._believing(belief)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Study":
@@ -175,10 +185,13 @@ class Study:
     @property
     def guarantee(self) -> str:
         """The sentence for the review board, which a simulation does not earn."""
-        sentence = self.plan.guarantee
-        if isinstance(self.plan.privacy, NonPrivate) or all(r.private for r in self.releases):
-            return sentence
-        return f"{SIMULATED} {sentence}"
+        return self.plan.promise(simulated=self.is_simulated)
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether noise that the plan promises came from a seed."""
+        private = isinstance(self.plan.privacy, NonPrivate) or all(r.private for r in self.releases)
+        return bool(self.simulated) or not private
 
     def _believing(self, belief: Belief | PrefixBelief, **parts: object) -> "Study":
         study = replace(self, **parts)

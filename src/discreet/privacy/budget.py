@@ -237,6 +237,31 @@ class Simulation:
         object.__setattr__(self, "seed", checks.whole("seed", self.seed))
 
 
+def certified_mu(
+    privacy: JointDP | LocalDP, *, integers: int, releases: float, slack_per_integer: float
+) -> float:
+    """What one round may cost: a hair less than promised.
+
+    Norms are at most 1 up to rounding (a relative 1e-12), and finite precision of the noise takes
+    its share of delta (see `randomness`): for `integers` in each of the `releases` that a person's
+    rounds touch,
+
+        slack = releases (1 + e^epsilon) integers slack_per_integer.
+    """
+    growth = math.exp(min(privacy.epsilon, 700.0))  # beyond, no float holds it
+    slack = releases * (1.0 + growth) * integers * slack_per_integer
+    if slack > privacy.delta / 2:
+        least = f"delta of at least {2 * slack:.1g}, or " if 2 * slack < 1.0 else ""
+        raise InvalidArgument(
+            "privacy",
+            f"{least}a smaller epsilon, or fewer releases: "
+            "the finite precision of noise could not be certified",
+            privacy.delta if least else privacy.epsilon,
+        )
+    cost = GaussianPrivacy.of(privacy.epsilon, privacy.delta - slack)
+    return privacy.per_round(cost.mu) * (1.0 - 1e-9)
+
+
 def _times(count: int, noun: str) -> str:
     return f"1 {noun}" if count == 1 else f"{count} {noun}s"
 

@@ -15,8 +15,7 @@ from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.errors import DiscreetError, JournalDamaged, JournalForeign, JournalLocked, Malformed
 from discreet.learning.epoch import Epoch
-from discreet.learning.study import SIMULATED, Study
-from discreet.privacy.budget import NonPrivate
+from discreet.learning.study import Study
 from discreet.protocol.messages import Opening
 from discreet.storage import canonical, snapshot
 from discreet.storage.journal import MAGIC, is_held
@@ -30,21 +29,11 @@ PUBLIC = ("Epoch", "Opening", "Release")
 class Archive:
     """The public record in a file, and what wrote it.
 
-    `simulated` says that noise comes from a seed. A client's journal is one person's: of it there
-    is the plan alone.
+    A client's journal is one person's: of it there is the plan alone.
     """
 
     source: Source
     study: Study
-    simulated: bool
-
-    @property
-    def guarantee(self) -> str:
-        """The sentence for the review board, which a simulation does not earn."""
-        privacy = self.study.plan.privacy
-        if self.simulated and not isinstance(privacy, NonPrivate):
-            return f"{SIMULATED} {privacy.guarantee}"
-        return self.study.guarantee
 
 
 def read_archive(path: str | os.PathLike[str]) -> Archive:
@@ -73,8 +62,7 @@ def read_archive(path: str | os.PathLike[str]) -> Archive:
         study = Study.load(path)
     except Malformed as error:
         raise _foreign(path, f"or it was cut off or changed: {error}") from None
-    private = isinstance(study.plan.privacy, NonPrivate) or all(r.private for r in study.releases)
-    return Archive("export", study, simulated=not private)
+    return Archive("export", study)
 
 
 def _of_journal(path: str | os.PathLike[str], records: list[bytes]) -> Archive:
@@ -83,12 +71,14 @@ def _of_journal(path: str | os.PathLike[str], records: list[bytes]) -> Archive:
         source = _source(tags)
         if source is None:
             raise _foreign(path, "it is the journal of something else")
-        study = Study(canonical.decode(Plan, records[0]), *_chain(source, tags, records))
+        simulated = json.loads(records[1]).get("simulated") or None
+        plan = canonical.decode(Plan, records[0])
+        study = Study(plan, *_chain(source, tags, records), simulated=simulated)
     except (ValueError, TypeError, LookupError, DiscreetError) as error:
         if isinstance(error, JournalForeign):
             raise
         raise JournalDamaged(f"{path}: its records do not fit together ({error})") from None
-    return Archive(source, study, simulated=bool(json.loads(records[1]).get("simulated")))
+    return Archive(source, study)
 
 
 def _source(tags: list[str]) -> Source | None:

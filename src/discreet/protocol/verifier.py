@@ -12,7 +12,6 @@ from discreet.arrays import Floats
 from discreet.errors import Refused
 from discreet.learning.epoch import Epoch
 from discreet.privacy.clipping import LARGEST_STD, SMALLEST_STD, spare_bits
-from discreet.privacy.encodings import AnnouncedEncoding
 from discreet.protocol.messages import Offer
 
 #: Larger coefficients predict nothing within the reward range; sums of the largest floats would be
@@ -37,8 +36,8 @@ def check_epoch(plan: Plan, epoch: Epoch) -> None:
 
 
 def _check_encoding(plan: Plan, epoch: Epoch) -> None:
-    encoding, mu, m = epoch.encoding, plan.mu, plan.map.dimension
-    if mu is None or not isinstance(encoding, plan.encode_with) or not encoding.is_noisy:
+    encoding, m = epoch.encoding, plan.map.dimension
+    if plan.mu is None or type(encoding) is not plan.encode_with or not encoding.is_noisy:
         raise Refused("this epoch's answers are not randomised as the plan promises")
     rounds = plan.most_rounds(epoch.first, epoch.length)
     if not 1 <= encoding.bits <= 62 or encoding.largest > 1 << spare_bits(rounds):
@@ -48,9 +47,7 @@ def _check_encoding(plan: Plan, epoch: Epoch) -> None:
         raise Refused("this epoch's prediction is none of the plan's features")
     if not encoding.residual.width <= 1.0:
         raise Refused("this epoch clips rewards to a wider range than the plan's")
-    stds = encoding.stds(plan.map)
-    if isinstance(encoding, AnnouncedEncoding):
-        stds = stds[-(m + 1) :]  # the actions before these are public
+    stds = encoding.noisy_stds(plan.map)
     if not ((stds >= SMALLEST_STD) & (stds <= LARGEST_STD)).all():
         raise Refused("this epoch's noise is not of a size that can be drawn faithfully")
     if not plan.allows(encoding):

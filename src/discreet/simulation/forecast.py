@@ -19,7 +19,8 @@ from discreet.agreement.plan import Plan
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.learning.belief import Belief
-from discreet.learning.epoch import foreseen, of_sum
+from discreet.learning.inference import expected_posterior
+from discreet.learning.search import public_points
 from discreet.learning.study import Study
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy, Protect, Simulation
 from discreet.simulation.forecast_report import Estimate, Forecast, Outlook
@@ -113,6 +114,25 @@ def rounds_to_signal(plan: Plan, rounds: int) -> tuple[int | None, float]:
     return enough, explained
 
 
+def foreseen(plan: Plan, belief: Belief, asks: int) -> float:
+    """The share of the variance of f that one release of `asks` spread-out asks would explain.
+
+        1 - E_x Var[f(x) - f | release] / E_x Var[f(x) - f]        x over the public points
+
+    where f is taken around its mean over them: a level is no reason to prefer an action.
+
+    A Gaussian posterior's variance does not depend on what is answered: this takes no data.
+    """
+    points, posterior = public_points(plan.domain), belief.posterior
+    menu = points if plan.decisions == "box" else points[:0]
+    encoding = belief.encoding_for(belief.scales.asked, asks, menu)
+    encoding = plan.noise_of_sum(encoding, asks)
+    unknown = float(posterior.variance(points).mean())
+    line = belief.line(encoding.residual, unknown)
+    after = expected_posterior(posterior, encoding, asks, line, points)
+    return 1.0 - after.shape_variance(points) / max(posterior.shape_variance(points), 1e-12)
+
+
 @dataclass(frozen=True, eq=False)
 class _Played:
     regrets: Floats
@@ -158,7 +178,7 @@ class _World:
 def _outlook(plan: Plan, played: list[_Played], yardstick: Floats) -> Outlook:
     """What a private or non-private plan costs and learns."""
     rounds, first = len(played[0].regrets), Study(plan).next_epoch()
-    encoding = of_sum(plan, first.encoding, first.length)
+    encoding = plan.noise_of_sum(first.encoding, first.length)
     epsilon = None if isinstance(plan.privacy, NonPrivate) else plan.privacy.epsilon
     signal, explained = rounds_to_signal(plan, rounds)
     return Outlook(

@@ -22,7 +22,6 @@ from discreet.domain.box import Box, Categorical
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.features.choose import Method
 from discreet.features.kernels import SquaredExponential
-from discreet.learning.epoch import of_sum
 from discreet.learning.search import latin_hypercube, spread
 from discreet.learning.study import Study, Value
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy, Simulation
@@ -345,7 +344,7 @@ def regret_curve(regrets: Floats) -> Curve:
 def first_noise(study: Study) -> float:
     """The noise on a coordinate of the first release's cross vector, in half-widths of rewards."""
     first = study.epochs[0]
-    return of_sum(study.plan, first.encoding, first.length).noise.cross
+    return study.plan.noise_of_sum(first.encoding, first.length).noise.cross
 
 
 def standard_error(values: Floats) -> float | None:

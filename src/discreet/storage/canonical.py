@@ -16,8 +16,9 @@ Digests, files and messages all use it, so a value has one form and a form has o
 Keys are sorted, there is no white space, text is UTF-8, array bytes are little-endian in C
 order. Fields that `__init__` does not take or `==` does not look at are left out: equal values
 have equal digests. A field marked `OPTIONAL` is left out when it is None: a record that has no use
-for it reads as it did before there was one. Messages name the place (`$.plan.kernel`), never a
-value: it may be private.
+for it reads as it did before there was one. A class whose constructor fills in defaults has a
+`restored` beside it: what was written has nothing left to fill in. Messages name the place
+(`$.plan.kernel`), never a value: it may be private.
 """
 
 import dataclasses
@@ -33,12 +34,14 @@ from discreet.errors import InvalidArgument, Malformed
 from discreet.storage import codecs
 from discreet.storage.codecs import Codec, Misfit
 
-__all__ = ["OPTIONAL", "decode", "digest", "encode"]
+__all__ = ["OPTIONAL", "decode", "digest", "encode", "field_text"]
 
 T = TypeVar("T")
 
 #: The metadata of a field that is left out when it is None.
 OPTIONAL: Mapping[str, bool] = MappingProxyType({"optional": True})
+#: Texts of fields that are longer are told apart by their digests.
+LONGEST_TEXT = 1000
 
 
 def encode(value: object) -> bytes:
@@ -103,6 +106,23 @@ def digest(value: object) -> str:
     return hashlib.sha256(encode(value)).hexdigest()
 
 
+def field_text(value: object, name: str) -> str:
+    """One field of a frozen dataclass, as canonical text; long ones by their digest.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Dose:
+    ...     amount: float
+    >>> field_text(Dose(2.5), "amount")
+    '2.5'
+    """
+    try:
+        text = _fields(type(value))[name].write(getattr(value, name))
+    except Misfit as misfit:
+        raise InvalidArgument(name, misfit.expectation) from None
+    return text if len(text) <= LONGEST_TEXT else hashlib.sha256(text.encode()).hexdigest()
+
+
 # -- annotation to codec
 
 
@@ -153,7 +173,7 @@ def _object(kind: type) -> Codec:
         values = _record(kind).read(token)
         del values["type"]
         try:
-            return kind(**values)
+            return getattr(kind, "restored", kind)(**values)
         except Exception as error:  # whatever a constructor says of these bytes, they are at fault
             raise Misfit(f"a valid {kind.__name__} ({error})") from error
 

@@ -24,7 +24,6 @@ from discreet.agreement.release import Release
 from discreet.arrays import Floats, Integers
 from discreet.errors import Refused
 from discreet.learning.epoch import Epoch
-from discreet.privacy.budget import NonPrivate
 from discreet.trusted.randomness import Source, integer_noise
 from discreet.trusted.sums import PastSums, Sums
 
@@ -88,8 +87,5 @@ def report(plan: Plan, epoch: Epoch, point: Floats, reward: float, *, bits: Sour
 
 
 def _check_agreed(plan: Plan, epoch: Epoch) -> None:
-    if isinstance(plan.privacy, NonPrivate):
-        return
-    agreed = isinstance(epoch.encoding, plan.encode_with) and epoch.encoding.is_noisy
-    if not (agreed and plan.allows(epoch.encoding)):
+    if not plan.allows(epoch.encoding):
         raise Refused("this epoch's noise is weaker than the plan promises: not released")

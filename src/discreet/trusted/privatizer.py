@@ -12,7 +12,6 @@ from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.learning.epoch import Epoch
 from discreet.privacy.budget import Simulation
-from discreet.privacy.encodings import AnnouncedEncoding, RewardEncoding
 from discreet.privacy.looks import Looks, in_sight
 from discreet.protocol.decisions import decide
 from discreet.protocol.messages import Report
@@ -115,9 +114,9 @@ class Privatizer:
         """A user was given an action."""
         self.session.ask(event)
         self._register.count(event.user)
-        encoding = self._epoch.encoding
-        if isinstance(encoding, AnnouncedEncoding):
-            self._sums.add(encoding.announce(self._plan.map, event.point[None, :])[0])
+        announced = self._epoch.encoding.announce(self._plan.map, event.point[None, :])
+        if announced is not None:
+            self._sums.add(announced[0])
 
     def answer(self, number: int, reward: float) -> Told:
         """What to keep of an answer: the clipped reward, which does not leave this side."""
@@ -148,9 +147,5 @@ class Privatizer:
 
     def _look(self, points: Floats, rewards: Floats, weight: float) -> None:
         """Add rounds to the sums, each counting so much."""
-        features, encoding = self._plan.map, self._epoch.encoding
-        if isinstance(encoding, RewardEncoding):
-            rows = encoding.encode(features, points, rewards, weight)
-        else:
-            rows = encoding.encode(features, points, rewards)
-        self._sums.add(rows.sum(axis=0))
+        total = self._epoch.encoding.total(self._plan.map, points, rewards, weight)
+        self._sums.add(total)

@@ -1,0 +1,300 @@
+"""The arguments of a plan: what is refused, and what is filled in where its author said nothing.
+
+Each function takes what was written and the arguments it depends on. What it returns is stored in
+the plan and never worked out again: a later version may choose another default for new plans.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from discreet import checks
+from discreet.agreement.prior import Prior
+from discreet.agreement.schedule import (
+    Exploration,
+    Schedule,
+    exact_schedule,
+    joint_schedule,
+    local_schedule,
+    prefix_schedule,
+)
+from discreet.domain.box import Box
+from discreet.errors import InvalidArgument
+from discreet.features.choose import Method
+from discreet.features.difference_grid import difference_grid
+from discreet.features.kernels import Kernel, Learned
+from discreet.features.maps import FeatureMap, FourierFeatures
+from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
+from discreet.privacy.clipping import Residual
+from discreet.privacy.correlation import BLT
+from discreet.privacy.encodings import ENCODINGS, EncodingChoice, EncodingName
+from discreet.privacy.looks import FOUR_LOOKS, Looks, check_looks
+from discreet.privacy.streams import NoiseChoice
+
+Decisions = Literal["box", "context", "candidates"]
+Confidence = Literal["practical", "theory"]
+
+#: Sums over a study without end stay within 64 bits for so many asks.
+MOST_ASKS = 1 << 32
+#: How many standard deviations the prefix estimator's practical rule adds: about the best of a
+#: small grid at mu = 0.92 on the synthetic problem.
+OPTIMISM = 0.3
+#: Reward noise at every draw of the last few epochs is estimated with f: more would be slow.
+MOST_DRAWS = 512
+
+
+def check_types(arguments: Mapping[str, Any]) -> None:
+    """Refuse an argument of another class than the plan's."""
+    expected: list[tuple[str, Any, str]] = [
+        ("domain", Box, "a Box"),
+        (
+            "privacy",
+            (JointDP, LocalDP, NonPrivate),
+            "JointDP(epsilon, delta), LocalDP(epsilon, delta) or NonPrivate()",
+        ),
+        ("public_decisions", bool, "True or False"),
+        ("name", str, "text"),
+        ("exploration", (Exploration, type(None)), "an Exploration"),
+        ("schedule", (Schedule, type(None)), "a Schedule"),
+        ("prior", (Prior, type(None)), "Study.prior() of an earlier study"),
+        ("buffers", (BLT, type(None)), "a BLT"),
+        ("kernel", Kernel, "a kernel such as SquaredExponential(0.2)"),
+    ]
+    for name, kind, words in expected:
+        if not isinstance(arguments[name], kind):
+            raise InvalidArgument(name, words)
+    features = arguments["features"]
+    named = isinstance(features, str) and features in get_args(Method)
+    if not named and not isinstance(features, FeatureMap):
+        words = " or ".join(repr(method) for method in get_args(Method))
+        raise InvalidArgument("features", f"{words}, or a feature map")
+    choices = {"encoding": EncodingChoice, "noise": NoiseChoice, "confidence": Confidence}
+    for name, choice in choices.items():
+        optional = () if name == "encoding" else (None,)
+        if arguments[name] not in (*get_args(choice), *optional):
+            words = ", ".join(repr(each) for each in get_args(choice))
+            raise InvalidArgument(name, f"one of {words}")
+
+
+def range_of(rewards: Any) -> tuple[float, float]:
+    """The range that rewards are clipped to."""
+    words = "a pair (low, high) of finite numbers with low < high"
+    try:
+        low, high = (checks.number("rewards", end) for end in rewards)
+    except (TypeError, ValueError):
+        raise InvalidArgument("rewards", words) from None
+    centre = (low + high) / 2
+    if not (low < centre < high and math.isfinite(high - low)):
+        raise InvalidArgument("rewards", words, (low, high))
+    return low, high
+
+
+def decisions_of(written: Decisions | None, domain: Box) -> Decisions:
+    """What an ask chooses from: a context where the domain names one, else the whole box."""
+    natural: Decisions = "context" if domain.has_context else "box"
+    kind = natural if written is None else written
+    if kind not in get_args(Decisions):
+        raise InvalidArgument("decisions", "'box', 'context' or 'candidates'", kind)
+    if kind not in ("candidates", natural):
+        reason = "no context coordinates" if kind == "context" else "context coordinates"
+        raise InvalidArgument("decisions", f"{natural!r}: the domain has {reason}", kind)
+    return kind
+
+
+# -- the prefix algorithm: arguments that only correlated noise reads
+
+
+def noise_of(
+    written: NoiseChoice | None, privacy: Privacy, kernel: Kernel, prior: Prior | None
+) -> NoiseChoice | None:
+    """How noise is correlated over releases; None where it is independent."""
+    if written in (None, "independent"):
+        return None
+    reasons = (
+        (
+            isinstance(privacy, LocalDP),
+            "'independent' with LocalDP: each report has noise of its own",
+        ),
+        (not isinstance(privacy, JointDP), "'independent': no noise is there to correlate"),
+        (prior is not None, "'independent' with a prior: prefix sums begin at zero"),
+        (
+            isinstance(kernel, Learned),
+            "'independent' with Learned: the prefix estimator has one kernel",
+        ),
+    )
+    for is_wrong, reason in reasons:
+        if is_wrong:
+            raise InvalidArgument("noise", reason)
+    return written
+
+
+def confidence_of(
+    written: Confidence | None,
+    noise: NoiseChoice | None,
+    norm: float | None,
+    buffers: BLT | None,
+    exploration: Exploration | None,
+) -> Confidence | None:
+    """The rule of the prefix estimator; None, and nothing else of it, with independent noise."""
+    if noise is None:
+        given = {"confidence": written, "norm": norm, "buffers": buffers}
+        for name in (name for name, value in given.items() if value is not None):
+            raise InvalidArgument(
+                name, "nothing with independent noise: it is part of the prefix estimator"
+            )
+        return None
+    if buffers is not None and noise != "blt":
+        raise InvalidArgument("buffers", "a BLT, with noise='blt' alone")
+    confidence = written or "practical"
+    if (norm is None) == (confidence == "theory"):
+        raise InvalidArgument("norm", "the bound on f that confidence='theory' rests on, only")
+    if confidence == "theory" and exploration not in (None, Exploration(0.0, 0.0, 1)):
+        raise InvalidArgument("exploration", "nothing with confidence='theory', which sets it")
+    return confidence
+
+
+# -- how a round is encoded
+
+
+def encoding_of(
+    written: EncodingChoice,
+    *,
+    privacy: Privacy,
+    decisions: Decisions,
+    public_decisions: bool,
+    features: FeatureMap,
+    noise: NoiseChoice | None,
+    proven: bool,
+) -> EncodingName:
+    """The least noise that is safe for what is protected and how actions come about."""
+    rewards_only = privacy.protect == "rewards" and decisions != "box"
+    if rewards_only and not public_decisions:
+        raise InvalidArgument(
+            "public_decisions",
+            "True: protect='rewards' publishes the actions that contexts and candidates lead "
+            "to, so say that these are public, or use protect='decisions'",
+        )
+    if public_decisions and privacy.protect == "decisions":
+        raise InvalidArgument(
+            "public_decisions", "False, or privacy with protect='rewards', which it is for"
+        )
+    name = written
+    if name == "auto":
+        name = _safest_encoding(privacy, decisions, features, noise, proven=proven)
+    if name == "fourier":
+        difference_grid(features)
+    if name == "reward" and decisions != "box":
+        raise InvalidArgument(
+            "encoding",
+            "'gram' or 'fourier' here: 'reward' needs actions that are public beforehand, "
+            "which only the whole box gives",
+        )
+    if noise is not None and name in ("reward", "announced"):
+        raise InvalidArgument(
+            "encoding", "'gram' or 'fourier' with correlated noise: it is for both prefix sums"
+        )
+    if name == "announced" and not rewards_only:
+        raise InvalidArgument(
+            "encoding",
+            "another one: 'announced' publishes the actions, which only protect='rewards' with "
+            "public contexts or candidates allows",
+        )
+    return name
+
+
+def _safest_encoding(
+    privacy: Privacy,
+    decisions: Decisions,
+    features: FeatureMap,
+    noise: NoiseChoice | None,
+    *,
+    proven: bool,
+) -> EncodingName:
+    if isinstance(privacy, NonPrivate):
+        return "gram"
+    if decisions == "box" and noise is None:
+        return "reward"
+    if privacy.protect == "rewards" and noise is None:
+        return "announced"
+    lattice = isinstance(features, FourierFeatures) and features.indices is not None
+    # As proven: the paper's own, and with gram silence is silence.
+    return "fourier" if lattice and not proven else "gram"
+
+
+def default_looks(encoding: EncodingName, privacy: Privacy) -> Looks | None:
+    """Four where a round may be looked at again; None is one."""
+    return FOUR_LOOKS if _looks_again(encoding, privacy) else None
+
+
+def weights_of(written: Any) -> Looks:
+    """The weights of looks, which cost no more than one whole look."""
+    try:
+        looks = tuple(checks.number("looks", weight) for weight in written)
+    except TypeError:
+        raise InvalidArgument("looks", "a sequence of weights") from None
+    check_looks(looks)
+    return looks
+
+
+def looks_of(looks: Looks, encoding: EncodingName, privacy: Privacy) -> Looks | None:
+    """How a round's budget is divided over releases; None where there is no budget."""
+    if isinstance(privacy, NonPrivate):
+        return None
+    if len(looks) > 1 and not _looks_again(encoding, privacy):
+        raise InvalidArgument(
+            "looks", "one: only JointDP over the whole box looks at a round again", looks
+        )
+    return looks
+
+
+def _looks_again(encoding: EncodingName, privacy: Privacy) -> bool:
+    return encoding == "reward" and isinstance(privacy, JointDP)
+
+
+# -- when a study looks, and how it explores
+
+
+def default_schedule(
+    mu: float | None,
+    privacy: Privacy,
+    domain: Box,
+    features: FeatureMap,
+    *,
+    box: bool,
+    again: bool,
+) -> Schedule:
+    """Longer epochs where noise must be averaged out."""
+    if mu is None:
+        return exact_schedule(domain, box=box)
+    if isinstance(privacy, LocalDP):
+        return local_schedule(mu, domain, features, box=box)
+    return joint_schedule(mu, domain, features, box=box, again=again)
+
+
+def correlated_schedule(horizon: int | None) -> Schedule:
+    """A release every round, as in the paper; without end, less and less often."""
+    return prefix_schedule(endless=horizon is None)
+
+
+def default_exploration(
+    mu: float | None, noise: NoiseChoice | None, *, box: bool, proven: bool
+) -> Exploration:
+    """Over the whole box only draws explore; sets that people bring already differ.
+
+    Noise explores, too: without it, a little more.
+    """
+    if noise is not None:
+        return Exploration(0.0 if proven else OPTIMISM, 0.0, 1)
+    if box:
+        return Exploration(0.0, 0.7)
+    return Exploration(0.5, 0.5) if mu is None else Exploration(0.3, 0.3)
+
+
+def check_noise_fits(
+    encoding: EncodingName, features: FeatureMap, mu: float | None, rounds: int
+) -> None:
+    """Noise and sums of the longest epoch fit 64-bit integers: said now, not at release."""
+    nothing = Residual(np.zeros(features.dimension), 1.0)
+    ENCODINGS[encoding].fit(features, nothing, mu, 1.0, rounds)

@@ -1,0 +1,91 @@
+"""(plan, belief) -> the next epoch; (belief, epoch, release) -> the next belief.
+
+Opening an epoch is a pure function: what looks random in it (the design of the first epoch,
+the posterior draws) comes from a generator keyed by public digests, so anyone can check it.
+"""
+
+import hashlib
+
+import numpy as np
+
+from discreet.agreement.plan import Plan
+from discreet.agreement.release import Release
+from discreet.agreement.schedule import Exploration
+from discreet.arrays import Floats
+from discreet.errors import InvalidArgument, StudyEnded
+from discreet.learning.belief import Belief
+from discreet.learning.epoch import Epoch
+from discreet.learning.policy import Policy, packed
+from discreet.learning.prefix_belief import PrefixBelief
+from discreet.learning.search import Score, maximise, spread
+
+#: How many different actions an epoch that fills the domain has at most.
+DESIGN = 512
+
+
+def believed_before(plan: Plan) -> Belief | PrefixBelief:
+    """What is believed before any release."""
+    return Belief.before(plan) if plan.stream is None else PrefixBelief.before(plan)
+
+
+def open_epoch(
+    plan: Plan, belief: Belief | PrefixBelief, *, number: int, first: int, previous: str
+) -> Epoch:
+    """The epoch that follows the release `previous`, after `first` asks."""
+    length = plan.epoch_length(first)
+    if length < 1:
+        raise StudyEnded("the horizon is reached: there is no further epoch")
+    policy = _policy(plan, belief, design=plan.is_design(first), length=length, key=previous)
+    return Epoch(
+        number=number,
+        first=first,
+        length=length,
+        plan=plan.digest,
+        previous=previous,
+        encoding=belief.encoding_for(first, length, policy.menu),
+        policy=policy,
+    )
+
+
+def learn(
+    plan: Plan, belief: Belief | PrefixBelief, epoch: Epoch, release: Release
+) -> Belief | PrefixBelief:
+    """What is believed after a release of this epoch."""
+    if release.epoch != epoch.digest:
+        raise InvalidArgument("release", "a release of this epoch")
+    if release.asks > epoch.length:
+        raise InvalidArgument("release", f"at most {epoch.length} asks", release.asks)
+    if release.integers.size != epoch.encoding.size(plan.map):
+        raise InvalidArgument("release", f"{epoch.encoding.size(plan.map)} integers")
+    if (release.reports is None) == plan.is_local:
+        raise InvalidArgument("release", "a number of reports, in the local model and in no other")
+    return belief.after(epoch, release)
+
+
+def _policy(
+    plan: Plan, belief: Belief | PrefixBelief, *, design: bool, length: int, key: str
+) -> Policy:
+    """At first an even design, or draws from the prior; then the exploration of the plan."""
+    posterior = belief.posterior
+    rng = _public_generator(plan.digest, key)
+    if design and plan.decisions == "box":
+        return _menu_only(plan, spread(plan.domain, min(DESIGN, length), rng))
+    exploration = Exploration(0.0, 1.0, DESIGN) if design else belief.exploration
+    draws = min(exploration.draws, length)
+    normals = rng.standard_normal((draws, plan.map.dimension))
+    mean = posterior.coefficients
+    tilts = mean + exploration.sampling * (posterior.draws(normals) - mean)
+    if plan.decisions == "box":
+        score = Score(plan.map, posterior.whitening, exploration.optimism)
+        return _menu_only(plan, maximise(score, plan.domain, tilts))
+    no_menu = np.zeros((0, plan.domain.dimension))
+    return Policy(tilts, packed(posterior.whitening), exploration.optimism, no_menu)
+
+
+def _menu_only(plan: Plan, menu: Floats) -> Policy:
+    return Policy(np.zeros((0, plan.map.dimension)), np.zeros(0), 0.0, menu)
+
+
+def _public_generator(*digests: str) -> np.random.Generator:
+    key = hashlib.sha256("".join(digests).encode()).digest()
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(key[:16], "big")))
