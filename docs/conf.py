@@ -16,7 +16,10 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["data", "_static"]
 source_suffix = {".md": "markdown"}
 nitpicky = True
-INSIDE = r"discreet\.(features|learning|privacy|protocol\.verifier|simulation|trusted)\..*"
+INSIDE = (
+    r"discreet\.(agreement\.wording|features|learning|privacy"
+    r"|protocol\.(records|verifier)|simulation|trusted)\..*"
+)
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!discreet\.).*"),  # other libraries are not in this site
     (r"py:.*", INSIDE),  # signatures name them; the reference is of what people call

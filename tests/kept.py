@@ -1,6 +1,14 @@
 """A journal in a list: what a role kept can be looked at, copied, and made to fail."""
 
+from discreet.agreement.plan import Plan
+from discreet.agreement.wording import Wording
 from discreet.errors import JournalFailed
+from discreet.storage import canonical
+
+
+def decoded(role, data):
+    """A record of this role's journal."""
+    return canonical.decode(Plan | Wording | role.RECORDS, data)
 
 
 class Kept:

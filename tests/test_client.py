@@ -31,7 +31,7 @@ from discreet.errors import (
 from discreet.privacy.budget import Simulation
 from discreet.privacy.clipping import Noise, Residual
 from discreet.protocol.messages import Decline, Offer, Receipt, Report, Request, read, write
-from discreet.protocol.verifier import Pin, check_epoch
+from discreet.protocol.verifier import Verifier, check_epoch
 from discreet.storage.journal import SQLiteJournal
 from discreet.trusted.client import fresh_id
 
@@ -457,7 +457,7 @@ def test_a_device_holds_on_to_the_plan_it_pinned(tmp_path):
     with pytest.raises(JournalForeign, match="another plan: privacy"):
         Client(weaker, path)
     with SQLiteJournal(path) as journal:
-        assert len(list(journal.records())) == 2  # the plan, and that noise is real
+        assert len(list(journal.records())) == 3  # the plan, its words, and that noise is real
 
 
 @pytest.mark.parametrize(
@@ -531,15 +531,15 @@ def test_a_tampered_release_is_refused():
 
 
 def test_a_second_version_of_the_same_epoch_is_refused():
-    server, pin = grown(4), Pin(PLAN)
+    server, verifier = grown(4), Verifier(PLAN)
     one = server.offer(Request("ab" * 16))
-    pin.follow(one)
+    verifier.take(one.epoch, one.releases)
     policy = replace(one.epoch.policy, menu=one.epoch.policy.menu[:-1])
     for releases in (one.releases, ()):
         other = replace(one, epoch=replace(one.epoch, policy=policy), releases=releases)
         with pytest.raises(Refused):
-            pin.follow(other)
-    pin.follow(one)
+            verifier.take(other.epoch, other.releases)
+    verifier.take(one.epoch, one.releases)
 
 
 def test_who_was_shown_a_forged_epoch_notices_at_the_next_release():
@@ -557,20 +557,22 @@ def test_who_was_shown_a_forged_epoch_notices_at_the_next_release():
 
 
 def test_a_restored_server_that_tells_another_story_is_refused():
-    server, pin = grown(4), Pin(PLAN)
-    pin.follow(server.offer(Request("ab" * 16)))
-    other = grown(12).offer(Request("ab" * 16, known=pin.known))
+    server, verifier = grown(4), Verifier(PLAN)
+    first = server.offer(Request("ab" * 16))
+    verifier.take(first.epoch, first.releases)
+    other = grown(12).offer(Request("ab" * 16, known=verifier.known))
     with pytest.raises(Refused, match="do not follow"):
-        pin.follow(other)
+        verifier.take(other.epoch, other.releases)
 
 
 def test_an_older_epoch_is_refused():
-    server, pin = grown(2), Pin(PLAN)
+    server, verifier = grown(2), Verifier(PLAN)
     old = server.offer(Request("ab" * 16))
     play(server, 2)
-    pin.follow(server.offer(Request("cd" * 16)))
+    first = server.offer(Request("cd" * 16))
+    verifier.take(first.epoch, first.releases)
     with pytest.raises(Refused):
-        pin.follow(old)
+        verifier.take(old.epoch, old.releases)
 
 
 def test_the_chain_survives_the_wire_and_a_restart():
@@ -610,7 +612,7 @@ def test_a_journal_does_not_change_where_noise_comes_from(tmp_path, first):
 
 
 def test_what_is_private_is_in_no_repr():
-    from discreet.trusted.client import Chosen
+    from discreet.protocol.records import Chosen
 
     assert "0.3" not in repr(Chosen(np.array([0.3]), 3))
     assert "3" not in repr(Chosen(np.array([0.3]), 3))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.contracts.streams import silent_plan
-from tests.kept import Kept
+from tests.kept import Kept, decoded
 
 from discreet import (
     Bandit,
@@ -25,7 +25,6 @@ from discreet import (
     Study,
 )
 from discreet.agreement.release import Release
-from discreet.bandit import Record
 from discreet.errors import InvalidArgument, Refused, StudyEnded
 from discreet.learning.epoch import Epoch
 from discreet.learning.prefix_belief import PrefixBelief, Proven
@@ -35,7 +34,7 @@ from discreet.privacy.correlation import BLT, SquareRoot, Tree
 from discreet.privacy.fourier import FourierEncoding
 from discreet.privacy.gram import GramEncoding
 from discreet.protocol.messages import Answer, Ask
-from discreet.protocol.rounds import Asked, Told, UserKey
+from discreet.protocol.records import Asked, Told, UserKey
 from discreet.simulation import forecast
 from discreet.simulation.play import Setting, simulate
 from discreet.storage import canonical
@@ -82,7 +81,8 @@ def test_but_for_noise_the_posterior_has_the_sums_of_all_rounds(noise, encoding,
     belief = bandit.study.belief
     assert isinstance(belief, PrefixBelief)
     assert belief.asked == 6
-    rows = bandit._privatizer._past.followed_by(bandit._privatizer._sums)
+    counted = bandit._roles._custodian._privatizer
+    rows = counted._past.followed_by(counted._sums)
     exact = plan.correlated.encoding.decode(plan.map, rows.sum(axis=0), asks=6)
     told = sum(plan.centred(reward(number)) ** 2 for number in range(5))
     assert exact.spread == pytest.approx(told, abs=1e-2)
@@ -190,7 +190,7 @@ class Batches(Kept):
 def go_on(bandit, records):
     """Do again what these records say was done."""
     for data in records:
-        record = canonical.decode(Record, data)
+        record = decoded(Bandit, data)
         if isinstance(record, Asked):
             bandit.ask(candidates(record.number), user=f"user {record.number}")
         elif isinstance(record, Told):
@@ -231,9 +231,10 @@ def test_a_resumed_study_releases_the_same_nodes(noise):
         step(bandit, number)
     resumed = Bandit(plan, Kept(journal.kept))
     for one in (bandit, resumed):
-        one.node = mechanism.total(plan, one._privatizer._sums, one._privatizer._past)
+        counted = one._roles._custodian._privatizer
+        one.node = mechanism.total(plan, counted._sums, counted._past)
     assert (bandit.node == resumed.node).all()
-    records = [canonical.decode(Record, data) for data in journal.kept[1:]]
+    records = [decoded(Bandit, data) for data in journal.kept[2:]]
     assert {type(record) for record in records} == {UserKey, Epoch, Release, Asked, Told}
 
 
@@ -245,7 +246,7 @@ def test_a_release_that_could_not_be_kept_is_not_drawn_again():
     for _ in range(2):
         with pytest.raises(Exception, match="disk is full"):
             bandit.ask(candidates(1), user="user 1")
-    drawn = bandit._privatizer.release()
+    drawn = bandit._roles._custodian._privatizer.release()
     journal.failing = False
     bandit.ask(candidates(1), user="user 1")
     assert bandit.study.releases == (drawn,)
@@ -291,10 +292,10 @@ def test_only_the_one_encoding_is_released(noise):
         mechanism.release(
             plan,
             replace(epoch, encoding=others[0]),
-            bandit._privatizer._sums,
+            bandit._roles._custodian._privatizer._sums,
             asks=0,
             bits=OperatingSystem(),
-            past=bandit._privatizer._past,
+            past=bandit._roles._custodian._privatizer._past,
         )
 
 
@@ -305,7 +306,7 @@ def test_a_node_without_the_sums_before_it_is_refused():
         mechanism.release(
             plan,
             bandit.study.open_epoch,
-            bandit._privatizer._sums,
+            bandit._roles._custodian._privatizer._sums,
             asks=0,
             bits=OperatingSystem(),
         )

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.crash_writer import PLAN, PRIVATE_PLAN, reward
+from tests.kept import decoded
 
 from discreet import Bandit
 from discreet.agreement.release import Release
-from discreet.bandit import Record
 from discreet.errors import TrialClosed
 from discreet.learning.epoch import Epoch
 from discreet.storage import canonical
@@ -153,7 +153,7 @@ def releases_in(journal):
     epochs, releases = [], {}
     with SQLiteJournal(journal) as kept:
         for data in kept.records():
-            record = canonical.decode(Record, data)
+            record = decoded(Bandit, data)
             if isinstance(record, Epoch):
                 epochs.append(record)
             elif isinstance(record, Release):
@@ -233,8 +233,8 @@ def test_a_release_that_could_not_be_committed_is_not_drawn_again_and_not_shown(
             getattr(bandit, name)(**arguments)
         assert canonical.encode(bandit.study) == before
         assert bandit.asked == 2
-    drawn = bandit._privatizer.release()
-    assert bandit._privatizer.release() is drawn
+    drawn = bandit._roles._custodian._privatizer.release()
+    assert bandit._roles._custodian._privatizer.release() is drawn
     assert journal.kept == records
     journal.failing = False
     getattr(bandit, name)(**arguments)

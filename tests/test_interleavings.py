@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.kept import Kept
+from tests.kept import Kept, decoded
 
 from discreet import Box, Client, LocalDP, Plan, Schedule, Server, SquaredExponential
 from discreet.errors import DiscreetError
@@ -25,9 +25,7 @@ from discreet.protocol.messages import (
     read,
     write,
 )
-from discreet.protocol.server import Record as ServerRecord
 from discreet.storage import canonical
-from discreet.trusted.client import Record as ClientRecord
 
 
 def make_plan(first, rounds):
@@ -131,11 +129,11 @@ class World:
     @cache  # noqa: B019
     def counted(self, journal):
         """The ids a server counted, after checking its sums against the reports, one by one."""
-        records = [canonical.decode(ServerRecord, data) for data in self.journals[journal]]
+        records = [decoded(Server, data) for data in self.journals[journal]]
         reports = [record for record in records if isinstance(record, Report)]
         assert max(Counter(r.id for r in reports).values(), default=0) <= 1
         server = Server(self.plan, Kept(self.journals[journal]), simulated=True)
-        releases = [*server.study.releases, server._tally.release()]
+        releases = [*server.study.releases, server.tally.release()]
         for epoch, release in zip(server.study.epochs, releases, strict=True):
             own = [r.integers for r in reports if r.epoch == epoch.digest]
             assert release.reports == len(own)
@@ -146,7 +144,7 @@ class World:
     @cache  # noqa: B019
     def answers(self, journal):
         """A client's reports by id: never two for a round, never more rounds than its cap."""
-        records = [canonical.decode(ClientRecord, data) for data in self.journals[journal]]
+        records = [decoded(Client, data) for data in self.journals[journal]]
         reports = [record for record in records if isinstance(record, Report)]
         assert max(Counter(r.id for r in reports).values(), default=0) <= 1
         assert len(reports) <= self.plan.privacy.rounds_per_user

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.kept import Kept
+from tests.kept import Kept, decoded
 from tests.looked import LookedAt
 
 from discreet import (
@@ -26,11 +26,8 @@ from discreet import (
 from discreet.agreement.release import Release
 from discreet.errors import DiscreetError
 from discreet.protocol.messages import Answer, Ask, Decline, Message, Opening, Receipt, write
-from discreet.protocol.publisher import Record as PublisherRecord
-from discreet.protocol.rounds import Told
+from discreet.protocol.records import Entered, Told
 from discreet.storage import canonical
-from discreet.trusted.custodian import Entered
-from discreet.trusted.custodian import Record as CustodianRecord
 from discreet.trusted.mechanism import release as release_of
 from discreet.trusted.randomness import source
 from discreet.trusted.sums import Sums
@@ -131,7 +128,7 @@ class World:
         """The rounds counted, after checking every release against the answers behind it."""
         epoch, points, own, told, ids = None, {}, [], [], []
         looked_at = LookedAt(self.plan)
-        for record in [canonical.decode(CustodianRecord, data) for data in journal]:
+        for record in [decoded(Custodian, data) for data in journal]:
             match record:
                 case Opening():
                     assert not own  # an answer after the release would be in none
@@ -171,7 +168,7 @@ class World:
         assert not {m.id for m in receipts if m.outcome == "declined"} & counted
         assert len({m.previous for m in messages if isinstance(m, Opening)}) <= len(shown) + 1
         for data in public:
-            canonical.decode(PublisherRecord, data)  # no message of a person is among them
+            decoded(Publisher, data)  # no message of a person is among them
         return len(counted), len(published)
 
 

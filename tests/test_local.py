@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from tests.kept import Kept
+from tests.kept import Kept, decoded
 from tests.local_plans import SETS, local_plan, local_plans
 
 from discreet import (
@@ -18,7 +18,6 @@ from discreet import (
     Simulation,
     SquaredExponential,
 )
-from discreet.bandit import Record
 from discreet.errors import (
     InvalidArgument,
     JournalDamaged,
@@ -29,7 +28,7 @@ from discreet.errors import (
 )
 from discreet.learning.study import Study
 from discreet.protocol.messages import Report, write
-from discreet.protocol.rounds import Abandoned, Asked, Told
+from discreet.protocol.records import Abandoned, Asked, Told
 from discreet.storage import canonical
 
 SCHEDULE = Schedule(first=4, growth=1.5)
@@ -129,7 +128,7 @@ def test_each_report_has_noise_of_its_own():
     bandit = Bandit(plan, journal, simulation=Simulation(1))
     for user in "ab":
         bandit.tell(bandit.ask([[5.0]], user=user), 0.5)
-    records = [canonical.decode(Record, data) for data in journal.kept]
+    records = [decoded(Bandit, data) for data in journal.kept]
     one, two = (record.integers for record in records if isinstance(record, Report))
     assert (one != two).all()
 
@@ -139,7 +138,7 @@ def test_a_release_is_the_sum_of_the_reports_in_the_journal():
     bandit = Bandit(PLAN, journal)
     play(bandit, 3)
     bandit.finish()
-    records = [canonical.decode(Record, data) for data in journal.kept]
+    records = [decoded(Bandit, data) for data in journal.kept]
     reports = [record.integers for record in records if isinstance(record, Report)]
     assert bandit.study.releases[0].integers.tolist() == np.sum(reports, axis=0).tolist()
 
@@ -148,7 +147,7 @@ def test_no_reward_is_written_down():
     journal = Kept()
     bandit = Bandit(make_plan(rewards=(0.0, 1000.0)), journal)
     bandit.tell(bandit.ask(user="a"), 617.40625)
-    records = [canonical.decode(Record, data) for data in journal.kept]
+    records = [decoded(Bandit, data) for data in journal.kept]
     assert not any(isinstance(record, Told) for record in records)
     assert b"617.40625" not in b"".join(journal.kept)
 
@@ -265,7 +264,7 @@ def test_a_report_that_could_not_be_kept_is_not_drawn_again():
     for reward in (0.1, 0.9):
         with pytest.raises(JournalFailed):
             bandit.tell(trial, reward)
-    drawn = write(bandit._privatizer._clients[0].report(0.5))
+    drawn = write(bandit._roles._clients[0].report(0.5))
     assert bandit.open_trials == (0,)
     journal.failing = False
     bandit.tell(trial, 0.9)
@@ -318,7 +317,7 @@ def test_a_forged_report_in_the_journal_is_damage():
     journal = Kept()
     bandit = Bandit(PLAN, journal)
     bandit.tell(bandit.ask(user="a"), 0.5)
-    report = canonical.decode(Record, journal.kept.pop())
+    report = decoded(Bandit, journal.kept.pop())
     forged = Report(report.id, report.epoch, report.integers * 1000)
     journal.append(canonical.encode(forged))
     with pytest.raises(Refused, match="larger than any honest client's"):
@@ -370,7 +369,7 @@ def test_a_report_is_25_times_smaller_than_the_papers_dense_one():
     bandit = Bandit(plan, journal)
     bandit.tell(bandit.ask([[0.5, 0.5]], user="a"), 0.5)
     m, sent = plan.map.dimension, len(journal.kept[-1])
-    report = canonical.decode(Record, journal.kept[-1])
+    report = decoded(Bandit, journal.kept[-1])
     assert plan.encoding == "fourier"
     assert 8 * (m * m + m) / sent > 25
     assert report.integers.size < 5 * m  # O(m), where the dense triangle has m^2 / 2

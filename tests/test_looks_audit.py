@@ -20,7 +20,7 @@ from discreet.audit.looks import (
 from discreet.audit.streams import GlassPrivatizer, NodeGame
 from discreet.privacy.budget import Simulation
 from discreet.privacy.looks import FOUR_LOOKS
-from discreet.protocol.rounds import Asked, Told
+from discreet.protocol.records import Asked, Told
 from discreet.trusted.privatizer import Privatizer
 from discreet.trusted.randomness import OperatingSystem
 

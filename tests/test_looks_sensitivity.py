@@ -26,7 +26,7 @@ from discreet.privacy.budget import GaussianPrivacy, JointDP
 from discreet.privacy.clipping import SLACK_PER_INTEGER, SMALLEST_STD, Noise, Residual
 from discreet.privacy.looks import FOUR_LOOKS, MOST_LOOKS, ONE_LOOK, check_looks, reach
 from discreet.privacy.reward import RewardEncoding
-from discreet.protocol.rounds import Asked, Told
+from discreet.protocol.records import Asked, Told
 
 DELTA = 0.01
 #: Rounding of norms: `Plan.mu` is a relative 1e-9 below what is promised.

@@ -9,17 +9,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import TrialClosed, UnknownTrial
-from discreet.protocol.rounds import (
-    OPEN,
-    TABLE,
-    Asked,
-    Event,
-    Role,
-    Session,
-    State,
-    advance,
-    is_repeat,
-)
+from discreet.protocol.records import Asked
+from discreet.protocol.rounds import OPEN, TABLE, Event, Party, Session, State, advance, is_repeat
 
 ASK = "ask"
 POINT = np.array([0.5])
@@ -129,7 +120,7 @@ def test_the_state_does_not_grow_with_closed_rounds(answered):
 
 # -- the table itself
 
-ROLES, STATES, EVENTS = get_args(Role), get_args(State), get_args(Event)
+ROLES, STATES, EVENTS = get_args(Party), get_args(State), get_args(Event)
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -174,7 +165,7 @@ def test_repeating_what_brought_a_round_to_its_end_is_no_error_but_no_step_eithe
 
 
 def test_an_epoch_that_closes_expires_its_rounds_and_says_so():
-    session = Session(expire_after=10, role="client")
+    session = Session(expire_after=10, party="client")
     for number in range(3):
         session.ask(Asked(number, POINT))
     session.close(1)

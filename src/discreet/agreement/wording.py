@@ -49,7 +49,7 @@ def differing(stored: Any, wording: Wording | None, given: Any) -> list[str]:
     if said is not None:
         names = [name for name in names if name in said or name in kept]
         names = [name for name in names if name not in kept or said.get(name) != kept[name]]
-    return [name for name in names if not _same(name, stored, given)]
+    return sorted(name for name in names if not _same(name, stored, given))
 
 
 def _same(name: str, stored: Any, given: Any) -> bool:

@@ -30,7 +30,7 @@ from discreet.agreement.release import Release
 from discreet.arrays import Floats, Integers
 from discreet.audit.looks import looks_trials
 from discreet.audit.streams import Normals, node_trials, stream_trials
-from discreet.bandit import Bandit
+from discreet.bandit import Bandit, Trial
 from discreet.domain.box import Box
 from discreet.features.kernels import SquaredExponential
 from discreet.learning.epoch import Epoch
@@ -390,13 +390,14 @@ def _actions_game(plan: Plan, make: Callable[[Plan], Bandit], name: str) -> Game
 class PeekingBandit(Bandit):
     """Broken on purpose: it keeps away from actions that are being tried right now."""
 
-    def _choose(self, index: int, options: Floats | None) -> tuple[Floats, int | None]:
-        point, chosen = super()._choose(index, options)
-        if options is None or not self.open_trials:
-            return point, chosen
-        pending = self._privatizer.session.find(self.open_trials[-1]).point
-        farthest = int(np.argmax(np.abs(options - pending).sum(axis=1)))
-        return options[farthest], farthest
+    def ask(self, candidates: Any = None, **brought: Any) -> Trial:
+        """The candidate that is farthest from the newest open trial's action."""
+        if not self.open_trials:
+            return super().ask(candidates, **brought)
+        pending = self._roles.find(self.open_trials[-1]).point
+        apart = np.abs(self.plan.domain.encode(candidates) - pending).sum(axis=1)
+        farthest = int(np.argmax(apart))
+        return replace(super().ask(candidates[[farthest]], **brought), chosen=farthest)
 
 
 class _ExactSpread(Game):

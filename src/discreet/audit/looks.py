@@ -20,7 +20,7 @@ from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
 from discreet.privacy.budget import GaussianPrivacy, JointDP
 from discreet.privacy.looks import FOUR_LOOKS, Looks
-from discreet.protocol.rounds import Asked, Told
+from discreet.protocol.records import Asked, Told
 
 #: The first epoch's rounds are looked at once; the second's in all others.
 RELEASES = 1 + len(FOUR_LOOKS)

@@ -32,7 +32,7 @@ from discreet.privacy.budget import GaussianPrivacy, JointDP, Simulation
 from discreet.privacy.correlation import BLT, SquareRoot, State, Strategy, Tree, multiplier
 from discreet.privacy.encodings import EncodingName
 from discreet.privacy.streams import CORRELATIONS, Correlation
-from discreet.protocol.rounds import Asked, Told
+from discreet.protocol.records import Asked, Told
 from discreet.trusted import mechanism
 from discreet.trusted.privatizer import Privatizer
 from discreet.trusted.randomness import Source

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.prior import Prior
@@ -133,8 +134,16 @@ class Study:
 
     def released(self, release: Release) -> "Study":
         """This record with the open epoch's release; what is believed moves by one update."""
-        belief = learn(self.plan, self.belief, self.open_epoch, release)
-        return self._believing(belief, releases=(*self.releases, release))
+        if release.digest != self._newest[0]:  # a turn decides by it first, then applies it
+            belief = learn(self.plan, self.belief, self.open_epoch, release)
+            study = self._believing(belief, releases=(*self.releases, release))
+            self._newest[:] = [release.digest, study]
+        return self._newest[1]
+
+    @cached_property
+    def _newest(self) -> list[Any]:
+        """The digest of the release that `released` was last called with, and what it returned."""
+        return ["", None]
 
     def opened(self, epoch: Epoch) -> "Study":
         """This record with one more epoch."""

@@ -68,6 +68,8 @@ def read_archive(path: str | os.PathLike[str]) -> Archive:
 def _of_journal(path: str | os.PathLike[str], records: list[bytes]) -> Archive:
     try:
         tags: list[str] = [json.loads(record)["type"] for record in records]
+        if tags[1:2] == ["Wording"]:  # what the author wrote; what became of it is in the plan
+            del tags[1], records[1]
         source = _source(tags)
         if source is None:
             raise _foreign(path, "it is the journal of something else")

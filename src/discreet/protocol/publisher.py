@@ -1,27 +1,20 @@
-"""The server of the joint model: it publishes releases, and opens the next epoch from them.
+"""The publisher, server of the joint model: it opens the next epoch from each release.
 
 It never sees a decision set, an action, an answer or an id: it is given one release an epoch,
 which is private already, and need not be trusted with it. It is no more than a public calculation
 with a memory.
 """
 
-import os
-import threading
-
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import GENESIS, Release
-from discreet.errors import InvalidArgument, JournalDamaged
+from discreet.errors import InvalidArgument
 from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
-from discreet.privacy.budget import JointDP
 from discreet.protocol.messages import Opening
-from discreet.protocol.role import Kept, Ledger
-from discreet.storage.journal import Journal
-
-Record = Plan | Epoch | Release
+from discreet.protocol.role import JournalPlace, Role
 
 
-class Publisher(Kept):
+class Publisher(Role):
     """Take the open epoch's release, once, and open the next epoch.
 
     `journal` is the path of an SQLite file; a publisher given one resumes exactly, with the same
@@ -29,13 +22,21 @@ class Publisher(Kept):
     asks than the epoch has, or one that does not name the release before it is refused.
     """
 
-    def __init__(self, plan: Plan, journal: str | os.PathLike[str] | Journal | None = None) -> None:
-        if not isinstance(plan.privacy, JointDP):
-            raise InvalidArgument("plan", "one with JointDP privacy")
-        self._study = Study(plan)
-        self._lock = threading.RLock()
-        self._ledger = Ledger(plan, journal, Record)
-        self._ledger.resume(self._apply, self._begin)
+    RECORDS = Epoch | Release
+
+    def __init__(
+        self,
+        plan: Plan,
+        journal: JournalPlace = None,
+        *,
+        simulated: bool = False,
+        embedded: bool = False,
+    ) -> None:
+        if plan.is_local:
+            raise InvalidArgument("plan", "one of the joint model: LocalDP has a Server")
+        super().__init__(plan, journal, embedded=embedded)
+        self._study = Study(self.plan, simulated=simulated or None)
+        self._start()
 
     def publish(self, release: Release) -> Opening:
         """What follows this release; the last one, if it comes again, gets the same reply.
@@ -44,14 +45,18 @@ class Publisher(Kept):
         """
         with self._lock:
             if self._last != release.digest:
-                epoch, study = self._study.open_epoch, self._study.released(release)
-                is_last = release.asks < epoch.length or epoch.end == study.plan.last
-                self._commit(release, *(() if is_last else (study.next_epoch(),)))
+                self._commit(*self.follow(release))
             return self.opening
+
+    def follow(self, release: Release) -> tuple[Release, Epoch] | tuple[Release]:
+        """The release and the epoch that follows it, unless it is the last: nothing is changed."""
+        epoch, study = self._study.open_epoch, self._study.released(release)
+        is_last = release.asks < epoch.length or epoch.end == self.plan.last
+        return (release,) if is_last else (release, study.next_epoch())
 
     @property
     def opening(self) -> Opening:
-        """The open epoch, or that there is none any more: for a privatizer that asks."""
+        """The open epoch, or that there is none any more: for a custodian that asks."""
         with self._lock:
             return Opening(self._last, self._study.epochs[-1] if self._study.is_running else None)
 
@@ -64,23 +69,11 @@ class Publisher(Kept):
     def _last(self) -> str:
         return self._study.releases[-1].digest if self._study.releases else GENESIS
 
-    # -- records: commit, then apply
+    def first_records(self) -> tuple[Epoch]:
+        """The first epoch."""
+        return (self._study.next_epoch(),)
 
-    def _begin(self) -> None:
-        epoch = self._study.next_epoch()
-        self._ledger.append(self._study.plan, epoch)
-        self._apply(epoch)
-
-    def _commit(self, *records: Record) -> None:
-        with self._ledger.committed(*records):
-            for record in records:
-                self._apply(record)
-
-    def _apply(self, record: Record) -> None:
-        match record:
-            case Release():
-                self._study = self._study.released(record)
-            case Epoch():
-                self._study = self._study.opened(record)
-            case Plan():
-                raise JournalDamaged("a plan in the middle of a study")
+    def apply(self, record: Epoch | Release) -> None:
+        """Add an epoch or a release to the public record."""
+        opened = isinstance(record, Epoch)
+        self._study = self._study.opened(record) if opened else self._study.released(record)

@@ -1,120 +1,64 @@
-"""A role's own journal: commit records first, change the state after; replay them to resume."""
+"""A role: a state that only records change, and the journal that keeps them.
 
-import json
+Every role works alike. It decides on a record without changing anything, appends it to its journal,
+and applies it after. A role that is resumed applies the records of its journal by the same steps.
+A journal begins with the plan, and with what its author wrote (`wording`).
+"""
+
 import os
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from itertools import chain
 from types import TracebackType, UnionType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from discreet.agreement.plan import Plan
-from discreet.errors import (
-    DiscreetError,
-    JournalDamaged,
-    JournalForeign,
-    Malformed,
-    Refused,
-)
+from discreet.agreement.wording import Wording, differing
+from discreet.errors import DiscreetError, JournalDamaged, JournalForeign, Malformed, Refused
 from discreet.storage import canonical
 from discreet.storage.journal import Journal, SQLiteJournal
 
+#: Where a role is kept: the path of an SQLite file, a journal, or nowhere.
+JournalPlace = str | os.PathLike[str] | Journal | None
 
-class Ledger:
-    """The records of one role under one plan, `kind` being the union of what they may be.
 
-    `journal` is the path of an SQLite file, a journal, or None for a role that is not kept. A
-    role that is interrupted while it writes no longer knows what its journal holds: from then
-    on it refuses, and must be opened again.
+class Role(ABC):
+    """What all roles share: the plan that is agreed, a lock, and commit-then-apply.
+
+    A role given the journal of a running study resumes it exactly, under the plan that is stored
+    there. A role that is interrupted while it writes no longer knows what its journal holds: from
+    then on it refuses, and must be opened again.
+
+    A subclass sets up its state from `self.plan` and then calls `_start`. One that is `embedded` is
+    part of another role, which keeps its records and applies them.
     """
 
-    def __init__(
-        self, plan: Plan, journal: str | os.PathLike[str] | Journal | None, kind: UnionType
-    ) -> None:
-        self._plan, self._kind = plan, kind
+    #: What the journal may hold after the plan.
+    RECORDS: ClassVar[UnionType]
+
+    def __init__(self, plan: Plan, journal: JournalPlace, *, embedded: bool = False) -> None:
+        self._lock = threading.RLock()
         self._broken = False
-        self.journal = (
-            SQLiteJournal(journal) if isinstance(journal, (str, os.PathLike)) else journal
+        self._embedded = embedded
+        self._journal = (
+            SQLiteJournal(journal) if isinstance(journal, str | os.PathLike) else journal
         )
-
-    def check_whole(self) -> None:
-        """Refuse to go on after an interruption."""
-        if self._broken:
-            raise Refused("this role was interrupted while it wrote: open its journal again")
-
-    def append(self, *records: object) -> None:
-        """Keep records without changing any state: for the first ones of a study."""
-        if self.journal is not None:
-            self.journal.append(*(canonical.encode(record) for record in records))
-
-    @contextmanager
-    def committed(self, *records: object) -> Generator[None]:
-        """Append the records, then apply them in the body.
-
-        An append that fails has written nothing. Whatever interrupts the two otherwise leaves a
-        role that no longer knows what its journal holds.
-        """
-        self.check_whole()
         try:
-            self.append(*records)
-        except Exception:
-            raise
-        except BaseException:
-            self._broken = True
-            raise
-        self._broken = True
-        yield
-        self._broken = False
-
-    def resume(self, apply: Callable[[Any], None], begin: Callable[[], None]) -> None:
-        """Apply what the journal holds, or begin a new one; a failure lets go of it."""
-        try:
-            if not self._replayed(apply):
-                begin()
+            self._plan, self._unread = self._stored(plan)
         except BaseException:
             self.close()
             raise
 
-    def _replayed(self, apply: Callable[[Any], None]) -> bool:
-        """Apply what the journal holds after its plan; False where it holds nothing yet."""
-        if self.journal is None:
-            return False
-        records = self.journal.records()
-        first = next(records, None)
-        if first is None:
-            return False
-        try:
-            stored = canonical.decode(Plan, first)
-        except Malformed as error:
-            raise JournalForeign(f"the journal does not begin with a plan: {error}") from error
-        if stored.digest != self._plan.digest:
-            raise JournalForeign(
-                f"the journal belongs to another plan: {difference(stored, self._plan)}"
-            )
-        for data in records:
-            try:
-                apply(canonical.decode(self._kind, data))
-            except Refused:
-                raise
-            except DiscreetError as error:
-                raise JournalDamaged(
-                    f"a record does not fit the ones before it: {error}"
-                ) from error
-        return True
-
-    def close(self) -> None:
-        """Let go of the journal."""
-        if self.journal is not None:
-            self.journal.close()
-
-
-class Kept:
-    """A role whose records a ledger keeps; as a context it lets go of them at the end."""
-
-    _ledger: Ledger
+    @property
+    def plan(self) -> Plan:
+        """The public agreement."""
+        return self._plan
 
     def close(self) -> None:
         """Let go of the journal; the role can be resumed from it."""
-        self._ledger.close()
+        if self._journal is not None:
+            self._journal.close()
 
     def __enter__(self) -> Self:
         return self
@@ -127,8 +71,96 @@ class Kept:
     ) -> None:
         self.close()
 
+    # -- what a role fills in
 
-def difference(stored: Plan, given: Plan) -> str:
-    """Which fields of two plans differ, for an error message."""
-    here, there = (json.loads(canonical.encode(plan)) for plan in (stored, given))
-    return ", ".join(sorted(n for n in here | there if here.get(n) != there.get(n)))
+    @abstractmethod
+    def first_records(self) -> tuple[object, ...]:
+        """What the journal of a new study holds after the plan."""
+
+    @abstractmethod
+    def apply(self, record: Any) -> None:
+        """Change the state by a record that is kept."""
+
+    # -- commit, then apply
+
+    def _check_whole(self) -> None:
+        """Refuse to go on after an interruption."""
+        if self._broken:
+            raise Refused("this role was interrupted while it wrote: open its journal again")
+
+    def _commit(self, *records: object) -> None:
+        """Append records, all or none, then apply them.
+
+        An append that fails has written nothing. Whatever else interrupts the two leaves a role
+        that no longer knows what its journal holds.
+        """
+        self._check_whole()
+        self._broken = True
+        try:
+            self._append(*records)
+        except Exception:
+            self._broken = False
+            raise
+        for record in records:
+            self.apply(record)
+        self._broken = False
+
+    def _append(self, *records: object) -> None:
+        if self._journal is not None:
+            self._journal.append(*(canonical.encode(record) for record in records))
+
+    # -- begin, or resume
+
+    def _start(self) -> None:
+        """Apply what the journal holds, or begin a new one; a failure lets go of it."""
+        if self._embedded:
+            return
+        try:
+            if self._unread is None:
+                self._begin()
+            else:
+                for data in self._unread:
+                    self._replay(data)
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self) -> None:
+        first = self.first_records()
+        words = () if self.plan.wording is None else (self.plan.wording,)
+        self._append(self.plan, *words, *first)
+        for record in first:
+            self.apply(record)
+
+    def _replay(self, data: bytes) -> None:
+        try:
+            self.apply(canonical.decode(self.RECORDS, data))
+        except Refused:
+            raise
+        except DiscreetError as error:
+            raise JournalDamaged(f"a record does not fit the ones before it: {error}") from error
+
+    def _stored(self, given: Plan) -> tuple[Plan, Iterator[bytes] | None]:
+        """The journal's plan and its other records; the given plan, where it holds nothing yet."""
+        records = iter(()) if self._journal is None else self._journal.records()
+        first = next(records, None)
+        if first is None:
+            return given, None
+        try:
+            stored = canonical.decode(Plan, first)
+        except Malformed as error:
+            raise JournalForeign(f"the journal does not begin with a plan: {error}") from error
+        wording, rest = _wording(records)
+        if names := differing(stored, wording, given):
+            raise JournalForeign(f"the journal belongs to another plan: {', '.join(names)}")
+        return stored, rest
+
+
+def _wording(records: Iterator[bytes]) -> tuple[Wording | None, Iterator[bytes]]:
+    """What the plan's author wrote, if it is kept, and the records after it."""
+    for data in records:
+        try:
+            return canonical.decode(Wording, data), records
+        except Malformed:
+            return None, chain((data,), records)
+    return None, records

@@ -1,21 +1,20 @@
 """The life of a round, as one table. No I/O.
 
 A round is offered, an action is chosen, its answer is reported; or it is abandoned, or expires.
-`TABLE` holds every step there is, and who sees it: the joint privatizer offers and chooses in one
+`TABLE` holds every step there is, and who sees it: a custodian offers and chooses in one
 go, the server of the local model never sees a choice. What is not in the table is refused, and a
 closed round has no further step: so nothing is counted twice, and what was counted stays so.
 docs/protocol.md draws the table.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from re import fullmatch
+from dataclasses import dataclass
 from typing import Literal
 
-from discreet.arrays import Floats
-from discreet.errors import InvalidArgument, TrialClosed, UnknownTrial
+from discreet.errors import TrialClosed, UnknownTrial
+from discreet.protocol.records import Asked
 
-Role = Literal["client", "privatizer", "server"]
+Party = Literal["client", "custodian", "server"]
 State = Literal["offered", "chosen", "reported", "abandoned", "expired"]
 Event = Literal["offer", "choose", "report", "abandon", "expire"]
 
@@ -27,28 +26,28 @@ class Step:
     state: State | None
     event: Event
     then: State
-    seen_by: tuple[Role, ...]
+    seen_by: tuple[Party, ...]
 
 
 TABLE = (
-    Step(None, "offer", "offered", ("client", "privatizer", "server")),
-    Step("offered", "choose", "chosen", ("client", "privatizer")),
-    Step("chosen", "report", "reported", ("client", "privatizer")),
+    Step(None, "offer", "offered", ("client", "custodian", "server")),
+    Step("offered", "choose", "chosen", ("client", "custodian")),
+    Step("chosen", "report", "reported", ("client", "custodian")),
     Step("offered", "report", "reported", ("server",)),
-    Step("offered", "abandon", "abandoned", ("client", "privatizer", "server")),
-    Step("chosen", "abandon", "abandoned", ("client", "privatizer")),
-    Step("offered", "expire", "expired", ("client", "privatizer", "server")),
-    Step("chosen", "expire", "expired", ("client", "privatizer")),
+    Step("offered", "abandon", "abandoned", ("client", "custodian", "server")),
+    Step("chosen", "abandon", "abandoned", ("client", "custodian")),
+    Step("offered", "expire", "expired", ("client", "custodian", "server")),
+    Step("chosen", "expire", "expired", ("client", "custodian")),
 )
 #: The states that some step leads out of.
 OPEN: frozenset[State] = frozenset(step.state for step in TABLE if step.state is not None)
-_NEXT: dict[tuple[Role, State | None, Event], State] = {
-    (role, step.state, step.event): step.then for step in TABLE for role in step.seen_by
+_NEXT: dict[tuple[Party, State | None, Event], State] = {
+    (party, step.state, step.event): step.then for step in TABLE for party in step.seen_by
 }
 
 
-def advance(role: Role, state: State | None, event: Event, *, trial: object = "") -> State:
-    """The state that an event leads to, as one role sees it; an error where there is no step.
+def advance(party: Party, state: State | None, event: Event, *, trial: object = "") -> State:
+    """The state that an event leads to, as one party sees it; an error where there is no step.
 
     >>> advance("server", "offered", "report")
     'reported'
@@ -56,7 +55,7 @@ def advance(role: Role, state: State | None, event: Event, *, trial: object = ""
     Traceback (most recent call last):
     discreet.errors.TrialClosed: trial 7 is reported: it can not be reported now
     """
-    found = _NEXT.get((role, state, event))
+    found = _NEXT.get((party, state, event))
     if found is None:
         name = f"trial {trial}".strip()
         if state is None:
@@ -83,44 +82,8 @@ def is_repeat(state: State | None, event: Event) -> bool:
     return any((step.then, step.event) == (state, event) for step in TABLE)
 
 
-@dataclass(frozen=True)
-class UserKey:
-    """The secret key of the study's pseudonyms, in hexadecimal, and where noise comes from."""
-
-    key: str = field(repr=False)
-    simulated: bool = False
-
-    def __post_init__(self) -> None:
-        if not fullmatch("[0-9a-f]{64}", self.key):
-            raise InvalidArgument("key", "64 hexadecimal digits")
-
-
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """Ask `number` was answered with the scaled action `point`, for a user's pseudonym."""
-
-    number: int
-    point: Floats = field(repr=False)
-    user: str | None = None
-
-
-@dataclass(frozen=True)
-class Told:
-    """Trial `number` brought this (clipped) reward."""
-
-    number: int
-    reward: float = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Abandoned:
-    """Trial `number` will not be answered."""
-
-    number: int
-
-
 class Session:
-    """Which rounds are open, where actions are chosen: of a privatizer, or of clients.
+    """Which rounds are open, where actions are chosen: of a custodian, or of clients.
 
     A round that is not open was asked and closed, or never asked: nothing is kept of closed
     rounds, and the state does not grow with their number.
@@ -138,8 +101,8 @@ class Session:
     discreet.errors.TrialClosed: trial 2 was already told or abandoned
     """
 
-    def __init__(self, expire_after: int, role: Role = "privatizer") -> None:
-        self._role: Role = role
+    def __init__(self, expire_after: int, party: Party = "custodian") -> None:
+        self._party: Party = party
         self._expire_after = expire_after
         self._open: dict[int, tuple[State, Asked]] = {}
         self._expired = 0  # rounds below this have expired, if they were still open
@@ -154,8 +117,8 @@ class Session:
         """Offer the next round and choose its action; expire the one whose time is over."""
         if event.number != self.asked:
             raise UnknownTrial(f"the next trial is {self.asked}, not {event.number}")
-        offered = advance(self._role, None, "offer")
-        self._open[event.number] = advance(self._role, offered, "choose"), event
+        offered = advance(self._party, None, "offer")
+        self._open[event.number] = advance(self._party, offered, "choose"), event
         self.asked += 1
         self.expire([event.number - self._expire_after])
 
@@ -194,7 +157,7 @@ class Session:
 
     def _step(self, number: int, event: Event) -> None:
         state, asked = self._open[number]
-        then = advance(self._role, state, event, trial=number)
+        then = advance(self._party, state, event, trial=number)
         if then in OPEN:
             self._open[number] = then, asked
         else:

@@ -4,42 +4,23 @@ It sees random ids and randomised increments, nothing else, and need not be trus
 report is private before it is sent. It is no more than a public calculation with a memory.
 """
 
-import os
-import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
-from discreet.errors import InvalidArgument, JournalDamaged, Refused, StudyEnded
+from discreet.agreement.wording import Wording
+from discreet.errors import InvalidArgument, Refused, StudyEnded
 from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
 from discreet.protocol.messages import Decline, Offer, Receipt, Report, Request
-from discreet.protocol.role import Kept, Ledger
+from discreet.protocol.records import Offered, Serving
+from discreet.protocol.role import JournalPlace, Role
 from discreet.protocol.tally import Tally
 from discreet.storage import canonical
 from discreet.storage.journal import Journal
 
 
-@dataclass(frozen=True)
-class Serving:
-    """The first record of a server: whether its clients are simulated, and nothing is private."""
-
-    simulated: bool
-
-
-@dataclass(frozen=True)
-class Offered:
-    """Ask `number` was offered to the round of this id."""
-
-    number: int
-    id: str
-
-
-Record = Plan | Serving | Epoch | Release | Offered | Report | Decline
-
-
-class Server(Kept):
+class Server(Role):
     """Offer rounds, count reports, turn epochs over by the number of asks.
 
     `journal` is the path of an SQLite file; a server given one resumes exactly, with every report
@@ -47,39 +28,45 @@ class Server(Kept):
     `UnknownTrial` for what was never offered, `Refused` for what no honest client sends.
     """
 
+    RECORDS = Serving | Epoch | Release | Offered | Report | Decline
+
     def __init__(
         self,
         plan: Plan,
-        journal: str | os.PathLike[str] | Journal | None = None,
+        journal: JournalPlace = None,
         *,
         simulated: bool = False,
+        embedded: bool = False,
     ) -> None:
+        super().__init__(plan, journal, embedded=embedded)
         self._simulated = simulated
-        self._tally = Tally(plan, simulated=simulated)
-        self._study = Study(plan)
-        self._lock = threading.RLock()
-        self._ledger = Ledger(plan, journal, Record)
-        self._ledger.resume(self._apply, self._begin)
+        self.tally = Tally(self.plan, simulated=simulated)
+        self._study = Study(self.plan, simulated=simulated or None)
+        self._start()
 
     def offer(self, request: Request) -> Offer:
         """The next ask; the first after an epoch's last closes it. A repeat gets the same offer."""
         with self._lock:
             self._study.check_running()
-            number = self._tally.number_for(request.id)
-            if number == self._tally.asked:
+            number = self.tally.number_for(request.id)
+            if number == self.tally.asked:
                 if request.known > len(self._study.releases):
                     raise InvalidArgument("known", "at most the number of releases", request.known)
                 if number == self._study.open_epoch.end:
-                    self._turn_over()
+                    self._commit(*self.turn())
                 self._commit(Offered(number, request.id))
-            releases = self._study.releases[request.known :]
-            return Offer(request.id, number, self._study.open_epoch, releases)
+            return self.offered(request, number)
+
+    def offered(self, request: Request, number: int) -> Offer:
+        """This ask of the open epoch, with what the client does not know yet."""
+        releases = self._study.releases[request.known :]
+        return Offer(request.id, number, self._study.open_epoch, releases)
 
     def receive(self, report: Report) -> Receipt:
         """Count a report, once, and acknowledge it; a repeat is acknowledged again."""
         with self._lock:
             self._study.check_running()
-            if self._tally.is_new(report):
+            if self.tally.is_new(report):
                 self._commit(report)
             return Receipt(report.id, "counted")
 
@@ -87,7 +74,7 @@ class Server(Kept):
         """Close a round that will not be answered."""
         with self._lock:
             self._study.check_running()
-            if self._tally.is_open(decline.id):
+            if self.tally.is_open(decline.id):
                 self._commit(decline)
             return Receipt(decline.id, "declined")
 
@@ -95,7 +82,20 @@ class Server(Kept):
         """Close the open epoch and end the study; a finished study stays as it is."""
         with self._lock:
             if self._study.is_running:
-                self._commit(self._tally.release())
+                self._commit(self.last())
+
+    def turn(self) -> tuple[Release, Epoch]:
+        """The open epoch's release and the epoch that follows it: nothing is changed."""
+        if self.tally.asked == self.plan.last:
+            raise StudyEnded("the horizon is reached: wait for what is open, then call finish()")
+        release = self.last()
+        return release, self._study.released(release).next_epoch()
+
+    def last(self) -> Release:
+        """The sum of the open epoch's reports: nothing is drawn, for every report already was."""
+        release = self.tally.release()
+        self._study.released(release)  # what nobody could learn from is not kept
+        return release
 
     @property
     def study(self) -> Study:
@@ -105,33 +105,19 @@ class Server(Kept):
     @property
     def asked(self) -> int:
         """The number of asks so far."""
-        return self._tally.asked
+        return self.tally.asked
 
     @property
     def reports(self) -> int:
         """How many reports of the open epoch were counted."""
-        return self._tally.reports
+        return self.tally.reports
 
-    # -- records: commit, then apply
+    def first_records(self) -> tuple[Serving, Epoch]:
+        """Whether this is a simulation, and the first epoch."""
+        return Serving(self._simulated), self._study.next_epoch()
 
-    def _begin(self) -> None:
-        serving, epoch = Serving(self._simulated), self._study.next_epoch()
-        self._ledger.append(self._study.plan, serving, epoch)
-        self._apply(epoch)
-
-    def _turn_over(self) -> None:
-        if self._tally.asked == self._study.plan.horizon:
-            raise StudyEnded("the horizon is reached: wait for what is open, then call finish()")
-        release = self._tally.release()
-        epoch = self._study.released(release).next_epoch()
-        self._commit(release, epoch)
-
-    def _commit(self, *records: Record) -> None:
-        with self._ledger.committed(*records):
-            for record in records:
-                self._apply(record)
-
-    def _apply(self, record: Record) -> None:
+    def apply(self, record: Serving | Epoch | Release | Offered | Report | Decline) -> None:
+        """Change the public record, or the sums of the open epoch."""
         if isinstance(record, Offered | Report | Decline):
             self._study.check_running()  # a round needs one
         match record:
@@ -140,18 +126,16 @@ class Server(Kept):
                     kind = "a simulation" if record.simulated else "a real study"
                     raise Refused(f"the journal is that of {kind}: it cannot go on as the other")
             case Offered():
-                self._tally.offer(record.number, record.id)
+                self.tally.offer(record.number, record.id)
             case Report():
-                self._tally.count(record)
+                self.tally.count(record)
             case Decline():
-                self._tally.decline(record.id)
+                self.tally.decline(record.id)
             case Release():
                 self._study = self._study.released(record)
             case Epoch():
                 self._study = self._study.opened(record)
-                self._tally.open(record)
-            case Plan():
-                raise JournalDamaged("a plan in the middle of a study")
+                self.tally.open(record)
 
 
 def compacted(journal: Journal) -> Iterator[bytes]:
@@ -162,7 +146,9 @@ def compacted(journal: Journal) -> Iterator[bytes]:
     """
     kept: list[bytes] = []
     for data in journal.records():
-        if isinstance(canonical.decode(Record, data), Offered | Report | Decline):
+        if isinstance(
+            canonical.decode(Plan | Wording | Server.RECORDS, data), Offered | Report | Decline
+        ):
             kept.append(data)
         else:
             kept.clear()  # before a release: its epoch is closed

@@ -1,6 +1,6 @@
-"""What is held against a server: the plan that was agreed, and the chain of what it has shown.
+"""What is held against a publisher or server: the agreed plan, and the chain of what it has shown.
 
-Whoever draws noise under an epoch, a person's client or the privatizer of many, checks it here
+Whoever draws noise under an epoch, a person's client or the custodian of many, checks it here
 first and takes nothing else on trust.
 """
 
@@ -12,7 +12,6 @@ from discreet.arrays import Floats
 from discreet.errors import Refused
 from discreet.learning.epoch import Epoch
 from discreet.privacy.clipping import LARGEST_STD, SMALLEST_STD, spare_bits
-from discreet.protocol.messages import Offer
 
 #: Larger coefficients predict nothing within the reward range; sums of the largest floats would be
 #: infinite or no numbers, which no clipping bounds.
@@ -37,7 +36,9 @@ def check_epoch(plan: Plan, epoch: Epoch) -> None:
 
 def _check_encoding(plan: Plan, epoch: Epoch) -> None:
     encoding, m = epoch.encoding, plan.map.dimension
-    if plan.mu is None or type(encoding) is not plan.encode_with or not encoding.is_noisy:
+    if plan.mu is None:
+        return  # nothing is promised
+    if type(encoding) is not plan.encode_with or not encoding.is_noisy:
         raise Refused("this epoch's answers are not randomised as the plan promises")
     rounds = plan.most_rounds(epoch.first, epoch.length)
     if not 1 <= encoding.bits <= 62 or encoding.largest > 1 << spare_bits(rounds):
@@ -74,7 +75,7 @@ def is_inside(plan: Plan, points: Floats) -> bool:
     return bool((moved <= 1e-12).all() and plan.domain.admits(points).all())
 
 
-class Pin:
+class Verifier:
     """The plan, and the chain of what was seen so far.
 
     Releases name the epoch they are of and the release before, and an epoch the release before
@@ -87,10 +88,6 @@ class Pin:
         self._previous = GENESIS
         self._epoch: Epoch | None = None
         self.known = 0
-
-    def follow(self, offer: Offer) -> None:
-        """Take the offer's epoch for the open one, if the chain leads there."""
-        self.take(offer.epoch, offer.releases)
 
     def take(self, epoch: Epoch, releases: tuple[Release, ...]) -> None:
         """Take this epoch for the open one, if these releases lead there from the last one."""

@@ -12,46 +12,23 @@ weaker than the plan it pinned, draws noise once for each round, repeats the sam
 again, and takes part in no more rounds than the plan's `rounds_per_user`.
 """
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from discreet import checks
 from discreet.agreement.plan import Plan
 from discreet.arrays import Floats
-from discreet.errors import InvalidArgument, JournalDamaged, Refused
+from discreet.errors import InvalidArgument, Refused
 from discreet.learning.study import Value
 from discreet.privacy.budget import LocalDP, Simulation
 from discreet.protocol.decisions import decide, decision_set
 from discreet.protocol.messages import Decline, Offer, Receipt, Report, Request
-from discreet.protocol.role import Kept, Ledger
+from discreet.protocol.records import Chosen, Device, Expired
+from discreet.protocol.role import JournalPlace, Role
 from discreet.protocol.rounds import OPEN, Event, State, advance, is_repeat
-from discreet.protocol.verifier import Pin, is_inside
-from discreet.storage.journal import Journal
+from discreet.protocol.verifier import Verifier, is_inside
 from discreet.trusted import mechanism
 from discreet.trusted.randomness import secret_key, source
-
-
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """The scaled action of a round, and its position where candidates were given: private."""
-
-    point: Floats = field(repr=False)
-    position: int | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True)
-class Device:
-    """The first record of a client: whether its noise is a simulation's."""
-
-    simulated: bool
-
-
-@dataclass(frozen=True)
-class Expired:
-    """The round of this id came too late for its epoch."""
-
-    id: str
 
 
 @dataclass(frozen=True)
@@ -62,7 +39,7 @@ class Choice:
     chosen: int | None = None
 
 
-Record = Plan | Device | Request | Offer | Chosen | Report | Decline | Receipt | Expired
+Record = Device | Request | Offer | Chosen | Report | Decline | Receipt | Expired
 
 
 def fresh_id() -> str:
@@ -70,7 +47,7 @@ def fresh_id() -> str:
     return secret_key()[:32]
 
 
-class Client(Kept):
+class Client(Role):
     """One person's rounds, one at a time.
 
     `journal` is the path of an SQLite file on the device; a client given one resumes where it
@@ -88,19 +65,23 @@ class Client(Kept):
     'counted'
     """
 
+    RECORDS = Record
+
     def __init__(
         self,
         plan: Plan,
-        journal: str | os.PathLike[str] | Journal | None = None,
+        journal: JournalPlace = None,
         *,
         simulation: Simulation | None = None,
-        pin: Pin | None = None,
+        verifier: Verifier | None = None,
+        embedded: bool = False,
     ) -> None:
         if not isinstance(plan.privacy, LocalDP):
             raise InvalidArgument("plan", "one with LocalDP privacy")
-        self._plan, self._simulation = plan, simulation
+        super().__init__(plan, journal, embedded=embedded)
+        self._simulation = simulation
         self._most = plan.privacy.rounds_per_user
-        self._pin = Pin(plan) if pin is None else pin
+        self._verifier = Verifier(self.plan) if verifier is None else verifier
         self._rounds = 0
         self._state: State | None = None
         self._request: Request | None = None
@@ -108,9 +89,7 @@ class Client(Kept):
         self._chosen: Chosen | None = None
         self._report: Report | None = None
         self._settled = True
-        self._ledger = Ledger(plan, journal, Record)
-        device = Device(simulation is not None)
-        self._ledger.resume(self._apply, lambda: self._ledger.append(plan, device))
+        self._start()
 
     # -- a round
 
@@ -124,7 +103,7 @@ class Client(Kept):
             raise Refused("a report waits for its receipt: send it again first")
         if self._rounds >= self._most:
             raise Refused(f"this device took part in {self._rounds} of {self._most} rounds")
-        request = Request(fresh_id() if id is None else id, self._pin.known)
+        request = Request(fresh_id() if id is None else id, self._verifier.known)
         self._commit(request)
         return request
 
@@ -148,7 +127,7 @@ class Client(Kept):
         if is_repeat(self._state, "choose"):
             return self.choice
         advance("client", self._state, "offer")
-        self._pin.follow(offer)
+        self._verifier.take(offer.epoch, offer.releases)
         point, position = decide(self._plan, offer.epoch, offer.ask, options)
         if not is_inside(self._plan, point[None, :]):
             raise Refused("this epoch's policy leads out of the domain")
@@ -224,12 +203,7 @@ class Client(Kept):
             return Decline(self._request.id)
         return self._report if self._state == "reported" else None
 
-    # -- records: commit, then apply
-
-    def resume(self, *records: Record) -> None:
-        """Apply records of this client that were kept elsewhere."""
-        for record in records:
-            self._apply(record)
+    # -- records
 
     @property
     def _open_id(self) -> str:
@@ -245,20 +219,21 @@ class Client(Kept):
         simulated = None if bits.private else True
         return Report(self._open_id, epoch.digest, integers, simulated=simulated)
 
-    def _commit(self, *records: Record) -> None:
-        with self._ledger.committed(*records):
-            self.resume(*records)
+    def first_records(self) -> tuple[Device]:
+        """Whether noise is a simulation's."""
+        return (Device(self._simulation is not None),)
 
-    def _apply(self, record: Record) -> None:
+    def apply(self, record: Record) -> None:
+        """Change the state by a record that is kept."""
         match record:
             case Request():
-                self._begin(record)
+                self._open_round(record)
                 return
             case Device():
                 self._check_kind(record)
                 return
             case Offer():
-                self._pin.follow(record)
+                self._verifier.take(record.epoch, record.releases)
                 self._offer = record
                 self._step("offer")
             case Chosen():
@@ -278,8 +253,6 @@ class Client(Kept):
                     self._request = None
                 elif self._state in OPEN:
                     self._step("expire")
-            case Plan():
-                raise JournalDamaged("a plan in the middle of a client's rounds")
         if not isinstance(record, Chosen | Expired) and record.id != self._open_id:
             raise InvalidArgument("id", "that of the open request")
 
@@ -288,7 +261,7 @@ class Client(Kept):
             kind = "a simulation" if device.simulated else "a real client"
             raise Refused(f"the journal is that of {kind}: it cannot go on as the other")
 
-    def _begin(self, request: Request) -> None:
+    def _open_round(self, request: Request) -> None:
         self._request, self._settled = request, False
         self._state = self._offer = self._chosen = self._report = None
 

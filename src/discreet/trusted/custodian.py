@@ -1,33 +1,26 @@
-"""The privatizer as a role of its own: it talks to people, and hands releases to a server.
+"""The custodian: it talks to people, and hands releases to a publisher.
 
-    custodian.open(opening)                  # checks the server's epoch against plan and chain
+    custodian.open(opening)                  # checks the publisher's epoch against plan and chain
     action = custodian.choose(ask)           # chooses here, out of the public epoch
     receipt = custodian.receive(answer)      # clipped, encoded, added: once
     release = custodian.release()            # drawn once, kept, then shown
     custodian.open(publisher.publish(release))
 
-People trust it with their decision sets and answers. The server need not be trusted with anything:
-an epoch weaker than the plan is refused before anyone acts under it, and what goes to the server
-is one release an epoch. `Privatizer` does the sums; this gives it messages, and a memory.
+People trust it with their decision sets and answers. The publisher need not be trusted with
+anything: an epoch weaker than the plan is refused before anyone acts under it, and what goes to the
+publisher is one release an epoch. `Privatizer` does the sums; this gives it messages, and a memory.
 """
 
-import os
-import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import GENESIS, Release
-from discreet.errors import (
-    BetweenEpochs,
-    InvalidArgument,
-    JournalDamaged,
-    Refused,
-    StudyEnded,
-    UnknownTrial,
-)
+from discreet.errors import BetweenEpochs, InvalidArgument, Refused, StudyEnded, UnknownTrial
 from discreet.learning.epoch import Epoch
-from discreet.privacy.budget import JointDP, Simulation
+from discreet.privacy.budget import Simulation
 from discreet.protocol.decisions import decision_set
+from discreet.protocol.epochs import EpochLife
 from discreet.protocol.messages import (
     Action,
     Answer,
@@ -38,37 +31,24 @@ from discreet.protocol.messages import (
     Receipt,
     write,
 )
-from discreet.protocol.role import Kept, Ledger
-from discreet.protocol.rounds import Abandoned, Asked, Told, UserKey
-from discreet.protocol.verifier import Pin, is_inside
+from discreet.protocol.records import Abandoned, Asked, Entered, Told, UserKey
+from discreet.protocol.role import JournalPlace, Role
+from discreet.protocol.verifier import Verifier, is_inside
 from discreet.storage import canonical
-from discreet.storage.journal import Journal
 from discreet.trusted.privatizer import Privatizer
-
-
-@dataclass(frozen=True, eq=False)
-class Entered:
-    """A round began: the id it goes by, a keyed digest of what was asked, and the action."""
-
-    id: str
-    seal: str
-    asked: Asked = field(repr=False)
-    chosen: int | None = field(default=None, repr=False, metadata=canonical.OPTIONAL)
 
 
 @dataclass(frozen=True)
 class Round:
     """What is needed to answer a message that comes again."""
 
+    number: int
     seal: str
     chosen: int | None = field(repr=False)
     outcome: Outcome | None = None
 
 
-Record = Plan | UserKey | Opening | Entered | Told | Abandoned | Release
-
-
-class Custodian(Kept):
+class Custodian(Role):
     """Give actions, count answers, let out one release an epoch.
 
     `journal` is the path of an SQLite file; a custodian given one resumes exactly. It is as
@@ -76,7 +56,7 @@ class Custodian(Kept):
     comes from its seed: that is not private. Threads may share a custodian.
 
     `BetweenEpochs` says that the next epoch is not open yet: hand up the release, open what the
-    server answers, and try again.
+    publisher answers, and try again.
 
     >>> import discreet
     >>> from discreet.protocol.messages import Answer, Ask
@@ -89,25 +69,27 @@ class Custodian(Kept):
     'counted'
     """
 
+    RECORDS = UserKey | Opening | Entered | Told | Abandoned | Release
+
     def __init__(
         self,
         plan: Plan,
-        journal: str | os.PathLike[str] | Journal | None = None,
+        journal: JournalPlace = None,
         *,
         simulation: Simulation | None = None,
+        embedded: bool = False,
     ) -> None:
-        if not isinstance(plan.privacy, JointDP):
-            raise InvalidArgument("plan", "one with JointDP privacy")
-        self._plan = plan
-        self._privatizer = Privatizer(plan, simulation)
-        self._pin = Pin(plan)
+        if plan.is_local:
+            raise InvalidArgument("plan", "one of the joint model: LocalDP has a Client")
+        super().__init__(plan, journal, embedded=embedded)
+        self._privatizer = Privatizer(self.plan, simulation)
+        self._verifier = Verifier(self.plan)
+        self._life = EpochLife()
         self._opening: Opening | None = None
         self._release: Release | None = None
-        self._numbers: dict[str, int] = {}
-        self._rounds: list[Round] = []
-        self._lock = threading.RLock()
-        self._ledger = Ledger(plan, journal, Record)
-        self._ledger.resume(self._apply, self._begin)
+        self._rounds: dict[str, Round] = {}
+        self._ids: dict[int, str] = {}
+        self._start()
 
     # -- with people
 
@@ -119,39 +101,37 @@ class Custodian(Kept):
         with self._lock:
             self._check_running()
             seal = self._privatizer.seal(write(ask))
-            number = self._numbers.get(ask.id)
-            if number is None:
-                number = self._enter(ask, seal)
-            if self._rounds[number].seal != seal:
+            if ask.id not in self._rounds:
+                asked, chosen = self.enter(ask.candidates, ask.context, ask.user)
+                self._commit(Entered(ask.id, seal, asked, chosen))
+            known = self._rounds[ask.id]
+            if known.seal != seal:
                 raise Refused("another ask had this id before: draw a fresh one for each")
-            point = self._privatizer.session.find(number).point
-            return Action(ask.id, self._plan.domain.decode(point), self._rounds[number].chosen)
+            point = self.find(known.number).point
+            return Action(ask.id, self.plan.domain.decode(point), known.chosen)
 
     def receive(self, answer: Answer) -> Receipt:
         """Count an answer, once, in the epoch that is open; a repeat is acknowledged again."""
         with self._lock:
             self._check_running()
-            number = self._number(answer.id)
-            if self._rounds[number].outcome != "counted":
-                self._privatizer.session.find(number)
-                self._open_epoch()
-                self._commit(self._privatizer.answer(number, answer.reward))
+            known = self._known(answer.id)
+            if known.outcome != "counted":
+                self._commit(self.answer(known.number, answer.reward))
             return Receipt(answer.id, "counted")
 
     def decline(self, decline: Decline) -> Receipt:
         """Close a round that will not be answered; it was a round all the same."""
         with self._lock:
             self._check_running()
-            number = self._number(decline.id)
-            if self._rounds[number].outcome != "declined":
-                self._privatizer.session.find(number)
-                self._commit(Abandoned(number))
+            known = self._known(decline.id)
+            if known.outcome != "declined":
+                self._commit(Abandoned(self.find(known.number).number))
             return Receipt(decline.id, "declined")
 
-    # -- with the server
+    # -- with the publisher
 
     def open(self, opening: Opening) -> None:
-        """Begin the epoch that the server opened, if plan and chain allow it; once."""
+        """Begin the epoch that the publisher opened, if plan and chain allow it; once."""
         with self._lock:
             if not self._is_open(opening):
                 self._check_follows(opening)
@@ -160,75 +140,93 @@ class Custodian(Kept):
     def release(self) -> Release:
         """The release of an epoch whose asks are all given; the same one until the next is open."""
         with self._lock:
-            epoch = None if self._opening is None else self._opening.epoch
-            if self._release is None and epoch is not None and self.asked < epoch.end:
+            if self._life.state == "open":
                 raise Refused("this epoch has asks left: finish() would end the study with it")
             return self.finish()
 
     def finish(self) -> Release:
         """The open epoch's release as it is. With asks left, it is the last one of the study.
 
-        Where every ask was given the server opens one more epoch: finish that one, too.
+        Where every ask was given the publisher opens one more epoch: finish that one, too.
         """
         with self._lock:
-            self._ledger.check_whole()
+            self._check_whole()
             if self._release is not None:
                 return self._release
-            if self._opening is None:
-                raise BetweenEpochs("no epoch is open yet: open the server's first one")
-            release = self._privatizer.release()  # drawn once, even if it can not be kept now
+            release = self.draw()
             self._commit(release)
             return release
 
     @property
     def outbox(self) -> Release | None:
-        """The release that the server has not answered yet: send it, as often as needed."""
-        return None if self._is_over else self._release
+        """The release that the publisher has not answered yet: send it, as often as needed."""
+        return None if self._life.state == "over" else self._release
 
     @property
     def asked(self) -> int:
         """The number of asks so far."""
         return self._privatizer.session.asked
 
-    # -- rounds
+    # -- by the numbers of rounds: decisions that change nothing, for whoever keeps the records
 
-    def _enter(self, ask: Ask, seal: str) -> int:
-        """Choose for a new round and keep it, or refuse it before anything is changed."""
-        options = decision_set(self._plan, ask.candidates, ask.context)
-        pseudonym = self._privatizer.admit(ask.user)
-        epoch, number = self._open_epoch(), self.asked
-        is_full = number == epoch.end
+    def enter(
+        self, candidates: object, context: Mapping[str, object] | None, user: object
+    ) -> tuple[Asked, int | None]:
+        """A new round and, out of candidates, the position of its action; or a refusal."""
+        options = decision_set(self.plan, candidates, context)
+        pseudonym = self._privatizer.admit(user)
+        is_full = self._life.state == "full"
+        if not is_full:
+            self._life.check("ask")
+        epoch, number = self._epoch, self.asked
         # Also where it is full: who can not be given an action is no reason for a release.
         point, chosen = self._privatizer.choose(epoch.first if is_full else number, options)
-        if not is_inside(self._plan, point[None, :]):
+        if options is not None and not is_inside(self.plan, point[None, :]):
             raise Refused("this epoch's policy leads out of the domain")
-        if number == self._plan.last:
-            raise StudyEnded("the horizon is reached: wait for what is open, then call finish()")
-        if is_full:
-            raise BetweenEpochs("every ask of this epoch is given: hand up its release first")
-        self._commit(Entered(ask.id, seal, Asked(number, point, pseudonym), chosen))
-        return number
+        if number == self.plan.last:
+            raise StudyEnded("the horizon is reached: tell what is open, then call finish()")
+        self._life.check("ask")
+        return Asked(number, point, pseudonym), chosen
 
-    def _number(self, id: str) -> int:  # noqa: A002
-        if id not in self._numbers:
-            raise UnknownTrial("no trial of this id was ever asked for in this study")
-        return self._numbers[id]
+    def find(self, number: int) -> Asked:
+        """The open round of this number; an error says why there is none."""
+        return self._privatizer.session.find(number)
 
-    def _open_epoch(self) -> Epoch:
-        """The open epoch, if its release is not drawn: what came after would be in no release."""
-        epoch = None if self._opening is None else self._opening.epoch
-        if epoch is None or self._release is not None or self._privatizer.drawn:
-            raise BetweenEpochs("the next epoch is not open yet: send this again when it is")
-        return epoch
+    def answer(self, number: int, reward: float) -> Told:
+        """What to keep of an answer to an open round."""
+        self.find(number)
+        self._life.check("answer")
+        return self._privatizer.answer(number, reward)
+
+    def draw(self) -> Release:
+        """The open epoch's release: drawn once, however often it is asked for, and not kept yet."""
+        if self._life.state is None:
+            raise BetweenEpochs("no epoch is open yet: open the publisher's first one")
+        if self._life.state in ("open", "full"):
+            self._life.advance("draw")
+        return self._privatizer.release()
+
+    @property
+    def open_rounds(self) -> tuple[int, ...]:
+        """The numbers of the rounds that wait for an answer: not public."""
+        return self._privatizer.session.open_rounds
 
     # -- the chain
 
     @property
-    def _is_over(self) -> bool:
-        return self._opening is not None and self._opening.epoch is None
+    def _epoch(self) -> Epoch:
+        epoch = None if self._opening is None else self._opening.epoch
+        if epoch is None:
+            raise BetweenEpochs("no epoch is open yet: open the publisher's first one")
+        return epoch
+
+    def _known(self, id: str) -> Round:  # noqa: A002
+        if id not in self._rounds:
+            raise UnknownTrial("no trial of this id was ever asked for in this study")
+        return self._rounds[id]
 
     def _check_running(self) -> None:
-        if self._is_over:
+        if self._life.state == "over":
             raise StudyEnded("the study is finished: it has no open epoch")
 
     def _is_open(self, opening: Opening) -> bool:
@@ -238,58 +236,65 @@ class Custodian(Kept):
 
     def _check_follows(self, opening: Opening) -> None:
         self._check_running()
-        if self._opening is not None and self._release is None:
+        if self._life.state not in (None, "released"):
             raise Refused("another epoch is open, and its release was not handed up yet")
         releases = () if self._release is None else (self._release,)
         previous = GENESIS if self._release is None else self._release.digest
         if opening.previous != previous or (opening.epoch is None and not releases):
             raise Refused("this opening does not follow from the releases so far")
         if opening.epoch is not None:
-            self._pin.take(opening.epoch, releases)
+            self._verifier.take(opening.epoch, releases)
 
-    # -- records: commit, then apply
+    # -- records
 
-    def _begin(self) -> None:
-        key = self._privatizer.new_key()
-        self._ledger.append(self._plan, key)
-        self._apply(key)
+    def first_records(self) -> tuple[UserKey]:
+        """The key of the study's pseudonyms."""
+        return (self._privatizer.new_key(),)
 
-    def _commit(self, record: Record) -> None:
-        with self._ledger.committed(record):
-            self._apply(record)
-
-    def _apply(self, record: Record) -> None:
+    def apply(
+        self, record: UserKey | Opening | Entered | Asked | Told | Abandoned | Release
+    ) -> None:
+        """Change the state by a record that is kept."""
         match record:
             case Entered():
-                self._open_epoch()
-                self._privatizer.ask(record.asked)
-                self._numbers[record.id] = len(self._rounds)
-                self._rounds.append(Round(record.seal, record.chosen))
+                self.apply(record.asked)
+                number = record.asked.number
+                self._rounds[record.id] = Round(number, record.seal, record.chosen)
+                self._ids[number] = record.id
+            case Asked():
+                self._life.check("ask")
+                self._privatizer.ask(record)
+                if self.asked == self._epoch.end:
+                    self._life.advance("fill")
             case Told():
-                self._open_epoch()
+                self._life.check("answer")
                 self._privatizer.tell(record)
-                self._end(record.number, "counted")
+                self._close(record.number, "counted")
             case Abandoned():
                 self._privatizer.abandon(record)
-                self._end(record.number, "declined")
+                self._close(record.number, "declined")
             case Release():
                 self._keep(record)
             case Opening():
                 self._check_follows(record)
                 self._opening = record
-                if record.epoch is not None:
+                if record.epoch is None:
+                    self._life.advance("end")
+                else:
+                    self._life.advance("open")
                     self._release = None
                     self._privatizer.open(record.epoch)
             case UserKey():
                 self._privatizer.identify(record)
-            case Plan():
-                raise JournalDamaged("a plan in the middle of a study")
 
-    def _end(self, number: int, outcome: Outcome) -> None:
-        self._rounds[number] = replace(self._rounds[number], outcome=outcome)
+    def _close(self, number: int, outcome: Outcome) -> None:
+        if (id := self._ids.get(number)) is not None:  # noqa: A001
+            self._rounds[id] = replace(self._rounds[id], outcome=outcome)
 
     def _keep(self, release: Release) -> None:
-        epoch = None if self._opening is None else self._opening.epoch
-        if epoch is None or self._release is not None or release.epoch != epoch.digest:
+        if self._life.state not in ("open", "full", "drawn") or release.epoch != self._epoch.digest:
             raise InvalidArgument("release", "one of the open epoch")
+        if self._life.state != "drawn":  # it was drawn before this role was resumed
+            self._life.advance("draw")
+        self._life.advance("release")
         self._release = release

@@ -5,17 +5,17 @@ import hashlib
 from discreet.agreement.plan import Plan
 from discreet.errors import InvalidArgument, Refused
 from discreet.privacy.budget import NonPrivate
-from discreet.protocol.rounds import UserKey
+from discreet.protocol.records import UserKey
 
 
-class Register:
+class Participants:
     """Pseudonyms and the rounds each has taken.
 
     >>> from discreet import Box, JointDP
-    >>> register = Register(Plan(domain=Box({"dose": (0, 10)}), privacy=JointDP(1.0, 1e-6)))
-    >>> register.identify(UserKey("ab" * 32))
-    >>> register.count(register.admit("u-17"))
-    >>> register.admit("u-17")
+    >>> people = Participants(Plan(domain=Box({"dose": (0, 10)}), privacy=JointDP(1.0, 1e-6)))
+    >>> people.identify(UserKey("ab" * 32))
+    >>> people.count(people.admit("u-17"))
+    >>> people.admit("u-17")
     Traceback (most recent call last):
     discreet.errors.Refused: this user has taken part in 1 of 1 rounds, which is what the
     guarantee allows

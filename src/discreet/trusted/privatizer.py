@@ -1,4 +1,4 @@
-"""The trusted side: it sees actions and answers, and lets out nothing but releases."""
+"""What a custodian counts: open rounds, exact sums, and the release that is drawn from them."""
 
 from array import array
 from collections.abc import Iterator
@@ -9,15 +9,14 @@ import numpy as np
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.arrays import Floats
-from discreet.errors import InvalidArgument
 from discreet.learning.epoch import Epoch
 from discreet.privacy.budget import Simulation
 from discreet.privacy.looks import Looks, in_sight
 from discreet.protocol.decisions import decide
-from discreet.protocol.messages import Report
-from discreet.protocol.rounds import Abandoned, Asked, Session, Told, UserKey
+from discreet.protocol.records import Abandoned, Asked, Told, UserKey
+from discreet.protocol.rounds import Session
 from discreet.trusted import mechanism
-from discreet.trusted.participants import Register
+from discreet.trusted.participants import Participants
 from discreet.trusted.randomness import secret_key, source
 from discreet.trusted.sums import PastSums, Sums
 
@@ -63,7 +62,7 @@ class Privatizer:
     def __init__(self, plan: Plan, simulation: Simulation | None = None) -> None:
         self._plan = plan
         self._simulation = simulation
-        self._register = Register(plan, simulated=simulation is not None)
+        self._participants = Participants(plan, simulated=simulation is not None)
         self._drawn: Release | None = None
         self._past: PastSums | None = None
         self._rounds: tuple[_Rounds, ...] = ()
@@ -75,11 +74,11 @@ class Privatizer:
 
     def identify(self, key: UserKey) -> None:
         """Use this key for pseudonyms; a second one would give everyone all rounds again."""
-        self._register.identify(key)
+        self._participants.identify(key)
 
     def open(self, epoch: Epoch) -> None:
         """Begin an epoch with the sums of the earlier rounds that it looks at again, if any."""
-        self._register.check_identified()
+        self._participants.check_identified()
         size = epoch.encoding.size(self._plan.map)
         if self._past is not None:
             self._past.close(self._sums)
@@ -93,18 +92,13 @@ class Privatizer:
             for points, rewards in each.parts():
                 self._look(points, rewards, each.looks[age])
 
-    @property
-    def drawn(self) -> bool:
-        """Whether the open epoch's release was drawn: what came now would be in no release."""
-        return self._drawn is not None
-
     def admit(self, user: object) -> str | None:
         """The pseudonym of a user who may take part in one more round; anyone else is refused."""
-        return self._register.admit(user)
+        return self._participants.admit(user)
 
     def seal(self, data: bytes) -> str:
         """A digest of some bytes that only this study's key can make: to know them again."""
-        return self._register.keyed(data)
+        return self._participants.keyed(data)
 
     def choose(self, number: int, options: Floats | None) -> tuple[Floats, int | None]:
         """The scaled action of an ask, and its position among candidates, if any."""
@@ -113,7 +107,7 @@ class Privatizer:
     def ask(self, event: Asked) -> None:
         """A user was given an action."""
         self.session.ask(event)
-        self._register.count(event.user)
+        self._participants.count(event.user)
         announced = self._epoch.encoding.announce(self._plan.map, event.point[None, :])
         if announced is not None:
             self._sums.add(announced[0])
@@ -122,10 +116,8 @@ class Privatizer:
         """What to keep of an answer: the clipped reward, which does not leave this side."""
         return Told(number, self._plan.clip(reward))
 
-    def tell(self, event: Told | Report) -> None:
+    def tell(self, event: Told) -> None:
         """A user answered: encode the round and add it, once."""
-        if not isinstance(event, Told):
-            raise InvalidArgument("answer", "a reward: reports belong to the local model")
         point = self.session.close(event.number).point
         centred, newest = self._plan.centred(event.reward), self._rounds[0]
         self._look(point[None, :], np.array([centred]), newest.looks[0])

@@ -1,0 +1,91 @@
+"""What journals hold beside plans, epochs, releases and messages: a line for each change."""
+
+from dataclasses import dataclass, field
+from re import fullmatch
+
+from discreet.arrays import Floats
+from discreet.errors import InvalidArgument
+from discreet.storage import canonical
+
+
+@dataclass(frozen=True)
+class UserKey:
+    """The secret key of the study's pseudonyms, in hexadecimal, and where noise comes from."""
+
+    key: str = field(repr=False)
+    simulated: bool = False
+
+    def __post_init__(self) -> None:
+        if not fullmatch("[0-9a-f]{64}", self.key):
+            raise InvalidArgument("key", "64 hexadecimal digits")
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Ask `number` was answered with the scaled action `point`, for a user's pseudonym."""
+
+    number: int
+    point: Floats = field(repr=False)
+    user: str | None = None
+
+
+@dataclass(frozen=True)
+class Told:
+    """Trial `number` brought this (clipped) reward."""
+
+    number: int
+    reward: float = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Abandoned:
+    """Trial `number` will not be answered."""
+
+    number: int
+
+
+@dataclass(frozen=True, eq=False)
+class Entered:
+    """A round began: the id it goes by, a keyed digest of what was asked, and the action."""
+
+    id: str
+    seal: str
+    asked: Asked = field(repr=False)
+    chosen: int | None = field(default=None, repr=False, metadata=canonical.OPTIONAL)
+
+
+@dataclass(frozen=True)
+class Serving:
+    """The first record of a server: whether its clients are simulated, and nothing is private."""
+
+    simulated: bool
+
+
+@dataclass(frozen=True)
+class Offered:
+    """Ask `number` was offered to the round of this id."""
+
+    number: int
+    id: str
+
+
+@dataclass(frozen=True)
+class Device:
+    """The first record of a client: whether its noise is a simulation's."""
+
+    simulated: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The scaled action of a round, and its position where candidates were given: private."""
+
+    point: Floats = field(repr=False)
+    position: int | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Expired:
+    """The round of this id came too late for its epoch."""
+
+    id: str
