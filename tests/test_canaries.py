@@ -28,8 +28,8 @@ from discreet import (
     SquaredExponential,
     Study,
 )
+from discreet.cli.figures import demo_figure
 from discreet.cli.program import main
-from discreet.experiments.figures import demo_figure
 from discreet.simulation.play import Run
 from discreet.storage.journal import SQLiteJournal
 

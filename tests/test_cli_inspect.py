@@ -24,7 +24,7 @@ from discreet import (
     SquaredExponential,
     Study,
 )
-from discreet.cli import study_figure as surface
+from discreet.cli import figures as surface
 from discreet.protocol.archive import Archive
 
 PRIVATE = JointDP(4.0, 1e-6)

@@ -7,8 +7,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from discreet import JointDP
+from discreet.cli import figures
 from discreet.errors import InvalidArgument
-from discreet.experiments import figures
 from discreet.simulation.play import Setting, simulate
 from discreet.simulation.problems import find_problem
 

@@ -18,10 +18,10 @@ from discreet import (
     Schedule,
     SquaredExponential,
 )
+from discreet.cli import figures
+from discreet.cli.figures import forecast_figure
 from discreet.cli.program import main
 from discreet.errors import InvalidArgument, LargeDelta
-from discreet.experiments import figures
-from discreet.experiments.figures import forecast_figure
 from discreet.learning.belief import Belief
 from discreet.learning.search import spread
 from discreet.privacy.budget import GaussianPrivacy

@@ -15,8 +15,7 @@ from discreet.experiments.paper_table import (
     table,
     trials,
 )
-from discreet.experiments.runs import read_runs, write_runs
-from discreet.experiments.sweep import job_of
+from discreet.experiments.sweep import job_of, read_runs, write_runs
 
 DATA = Path(__file__).parent.parent / "docs/data/paper-table.csv"
 

@@ -15,8 +15,7 @@ from discreet.experiments.kernel_errors import measure, wanted
 from discreet.experiments.paper import CHANGES, COMPARED, STEPS
 from discreet.experiments.paper import NAMES as LABELS
 from discreet.experiments.reproductions import NAMES, REPRODUCTIONS, Scale, page_of, reproduce
-from discreet.experiments.runs import read_runs, write_runs
-from discreet.experiments.sweep import job_of
+from discreet.experiments.sweep import job_of, read_runs, write_runs
 
 DOCS = Path(__file__).parent.parent / "docs" / "experiments"
 

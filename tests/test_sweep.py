@@ -11,8 +11,7 @@ from distributed import LocalCluster
 
 from discreet.errors import InvalidArgument
 from discreet.experiments.contenders import Played, Trial, play
-from discreet.experiments.runs import append_run, read_runs, write_runs
-from discreet.experiments.sweep import said, sweep
+from discreet.experiments.sweep import append_run, read_runs, said, sweep, write_runs
 
 HERE = Path(__file__).parent
 TRIALS = [

@@ -16,8 +16,13 @@ from discreet.experiments.paper import (
     beta_trials,
     table_trials,
 )
-from discreet.experiments.prefix import release_times, simulate_prefix
-from discreet.experiments.seldom import NOISELESS, NOISY, simulate_seldom
+from discreet.experiments.prefix import (
+    NOISELESS,
+    NOISY,
+    release_times,
+    simulate_prefix,
+    simulate_seldom,
+)
 from discreet.learning.theory import calibrated
 from discreet.privacy.budget import GaussianPrivacy, JointDP
 from discreet.privacy.clipping import Noise
@@ -75,10 +80,10 @@ def test_looking_at_every_release_is_the_algorithm_itself():
 
 def test_a_tree_that_is_looked_at_now_and_then_has_the_noise_of_one_that_always_is():
     """Variances and correlations of 4,000 streams; each is off by 5.5 errors once in 1e7."""
-    from discreet.experiments import seldom
+    from discreet.experiments import prefix
 
     times, streams = (3, 7, 8, 13, 14), 4000
-    blocks = seldom._Blocks(streams, np.random.default_rng(0))
+    blocks = prefix._Blocks(streams, np.random.default_rng(0))
     found = np.array([blocks(t) for t in times])
     ends = [{t & ~((1 << k) - 1) for k in range(5)} - {0} for t in times]
     for one, a in zip(found, ends, strict=True):

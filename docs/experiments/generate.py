@@ -9,8 +9,7 @@ from pathlib import Path
 from discreet.experiments.contenders import Played, Trial
 from discreet.experiments.paper_table import slopes, table, trials
 from discreet.experiments.reproductions import NAMES, REPRODUCTIONS, Name, Scale, page_of
-from discreet.experiments.runs import read_runs
-from discreet.experiments.sweep import job_of
+from discreet.experiments.sweep import job_of, read_runs
 
 HERE = Path(__file__).parent
 PAGE = HERE / "README.md"

@@ -36,7 +36,7 @@ def demo_command(
     study = runs[PRIVATE].study
     if study is not None:
         study.save(export)
-    from discreet.experiments.figures import demo_figure  # matplotlib is slow to import
+    from discreet.cli.figures import demo_figure
 
     demo_figure(runs, figure)
     show_demo(runs, figure, export, as_json=as_json)

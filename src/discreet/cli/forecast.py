@@ -144,7 +144,7 @@ def show_forecast(
     found: "Forecast", source: dict[str, str | None], figure: Path, *, as_json: bool
 ) -> None:
     """The figure, and the table with its advice or one JSON object."""
-    from discreet.experiments.figures import forecast_figure  # matplotlib is slow to import
+    from discreet.cli.figures import forecast_figure
 
     forecast_figure(found, figure)
     if as_json:

@@ -61,7 +61,7 @@ def inspect_command(
     if figure is not None:
         if not found["best"]:
             raise InvalidArgument("--figure", "a study that has released something")
-        from discreet.cli.study_figure import study_figure  # matplotlib is slow to import
+        from discreet.cli.figures import study_figure
 
         study_figure(archive, contexts[len(contexts) // 2], figure)
     if as_json:

@@ -8,7 +8,7 @@ name says otherwise. `..., as proven` plays by the width of the theorem instead 
 constant.
 
 The paper's algorithm releases every round. Where users bring candidates it also looks at every
-release; over a whole box it looks when some share was added (`seldom`), and takes one kernel and
+release; over a whole box it looks when some share was added (`prefix`), and takes one kernel and
 one constant for each problem, the best for it of a few that were tried (`TUNED`).
 """
 
@@ -23,8 +23,7 @@ from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.experiments.as_printed import Form, Printed, simulate_printed
 from discreet.experiments.batched import play_crowd
-from discreet.experiments.prefix import simulate_prefix
-from discreet.experiments.seldom import simulate_seldom
+from discreet.experiments.prefix import simulate_prefix, simulate_seldom
 from discreet.features.kernels import Additive, Kernel, SquaredExponential
 from discreet.learning.belief import Spending
 from discreet.learning.directions import Prospect, best_directions

@@ -12,8 +12,8 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from discreet.arrays import Floats
+from discreet.errors import InvalidArgument
 from discreet.experiments.contenders import Played
-from discreet.experiments.figures import MARKERS, save
 from discreet.experiments.growth import THEORY, Growth
 from discreet.experiments.kernel_errors import Measured
 from discreet.experiments.paper import (
@@ -22,13 +22,14 @@ from discreet.experiments.paper import (
     FUNCTIONS,
     LEVELS,
     NAMES,
+    PUBLISHED,
     STEPS,
     YARDSTICK,
 )
-from discreet.experiments.published import PUBLISHED
 from discreet.experiments.tables import cell_of, level_of
 from discreet.simulation.play import standard_error
 
+MARKERS = "osD^vP"
 #: A column of a paper, in inches, and letters that are read there.
 WIDTH = 3.4
 SMALL = {
@@ -224,3 +225,14 @@ def save_both(figure: Any, path: Path) -> None:
     """As PNG and as SVG; the path has no ending."""
     for ending in (".png", ".svg"):
         save(figure, path.with_name(path.name + ending))
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write a figure as a picture; the ending says which kind."""
+    if not path.suffix:  # matplotlib would choose one, and another file
+        raise InvalidArgument("figure", "a writable .png, .svg or .pdf", str(path))
+    try:
+        undated = {"Date": None} if path.suffix == ".svg" else {}  # the same bytes every time
+        figure.savefig(path, dpi=150, metadata=undated)
+    except (OSError, ValueError) as error:
+        raise InvalidArgument("figure", f"a writable .png, .svg or .pdf ({error})") from None

@@ -16,8 +16,7 @@ from discreet.experiments import tables
 from discreet.experiments.contenders import Played, play
 from discreet.experiments.growth import DELTA, EPSILON, OCTAVES, THEORY, growth_of, growth_trials
 from discreet.experiments.kernel_errors import Measured, measure, wanted
-from discreet.experiments.runs import read_runs
-from discreet.experiments.sweep import Heard, sweep
+from discreet.experiments.sweep import Heard, read_runs, sweep
 
 Name = Literal["figure-alpha", "figure-beta", "table", "features", "growth", "ablation"]
 NAMES: tuple[Name, ...] = get_args(Name)

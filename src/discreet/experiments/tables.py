@@ -14,10 +14,10 @@ from discreet.experiments.paper import (
     FUNCTIONS,
     LEVELS,
     NAMES,
+    PUBLISHED,
     STEPS,
     YARDSTICK,
 )
-from discreet.experiments.published import PUBLISHED
 from discreet.simulation.play import standard_error
 
 
