@@ -19,8 +19,9 @@ from discreet.learning.theory import Levels
 from discreet.privacy.budget import GaussianPrivacy
 from discreet.privacy.clipping import Noise
 from discreet.privacy.correlation import Independent, Tree
-from discreet.simulation.play import Setting, World, plan_for
+from discreet.simulation.play import Setting, plan_for
 from discreet.simulation.problems import find_problem
+from discreet.simulation.worlds import World
 
 GRID = list(itertools.product((0.1, 1.0, 10.0), (0.01, 0.1), (1024, 10_000)))
 

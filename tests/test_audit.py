@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.audit import contest as auditing
-from discreet.audit.contest import Finding, Game, lower_bound, mu_from_counts, verdict
+from discreet.audit import games as auditing
+from discreet.audit.contest import Finding, lower_bound, mu_from_counts, verdict
+from discreet.audit.games import Game
 from discreet.cli.program import main
 from discreet.trusted import mechanism
 from discreet.trusted.randomness import OperatingSystem, integer_noise

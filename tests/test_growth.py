@@ -17,8 +17,9 @@ from discreet.experiments.contenders import Played, play
 from discreet.experiments.growth import WAY, growth_of, growth_trials
 from discreet.learning.study import Study
 from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate
-from discreet.simulation.play import Setting, World, plan_for
+from discreet.simulation.play import Setting, plan_for
 from discreet.simulation.problems import Bumps, find_problem
+from discreet.simulation.worlds import World
 
 MODELS = {"none": NonPrivate(), "joint": JointDP(5.0, 0.1), "local": LocalDP(5.0, 0.1)}
 

@@ -11,6 +11,7 @@ from discreet.errors import InvalidArgument
 from discreet.features.choose import choose
 from discreet.features.kernels import Additive, Polynomial, SquaredExponential
 from discreet.learning.posterior import Posterior
+from discreet.learning.search import Score
 
 SMALL = choose(SquaredExponential(0.4), widths=np.ones(2), error=1e-2)
 EXACT = [(1, 0.5), (1, 0.8), (2, 0.7), (2, (0.5, 1.5)), (3, 1.2), (3, (0.9, 1.3, 2.0))]
@@ -183,17 +184,18 @@ def test_absorbing_in_parts_is_absorbing_all():
     ],
     ids=["grid", "polynomial", "additive"],
 )
-def test_gradients_are_those_of_finite_differences(features):
+def test_gradients_of_a_score_are_those_of_finite_differences(features):
     points, rewards, x = _problem(9, 2)
     posterior = _learnt(features, points, rewards)
     h = 1e-6
-    for function, gradient in (
-        (posterior.mean, posterior.mean_gradient),
-        (posterior.variance, posterior.variance_gradient),
-    ):
+    tilts = np.tile(posterior.coefficients, (len(x), 1))
+    for optimism in (0.0, 0.7):
+        score = Score(features, posterior.whitening, optimism)
         shifts = h * np.eye(2)
-        numeric = [(function(x + shift) - function(x - shift)) / (2 * h) for shift in shifts]
-        assert np.allclose(gradient(x), np.stack(numeric, axis=1), rtol=0, atol=1e-7)
+        values = [[score.values(x + sign * each, tilts) for sign in (1, -1)] for each in shifts]
+        numeric = [(up - down) / (2 * h) for up, down in values]
+        found = score.values_and_gradient(x, tilts)[1]
+        assert np.allclose(found, np.stack(numeric, axis=1), rtol=0, atol=1e-7)
 
 
 def test_samples_have_the_posterior_mean_and_covariance():
@@ -203,7 +205,7 @@ def test_samples_have_the_posterior_mean_and_covariance():
     x = np.random.default_rng(1).random((4, 2))
     count = 20_000
     normals = np.random.default_rng(2).standard_normal((count, SMALL.dimension))
-    samples = posterior.samples(x, normals)
+    samples = posterior.draws(normals) @ SMALL(x).T
     assert samples.shape == (count, 4)
     phi = SMALL(x)
     covariance = phi @ np.linalg.solve(posterior.precision, phi.T)
@@ -215,16 +217,6 @@ def test_samples_have_the_posterior_mean_and_covariance():
     scatter = whitened @ whitened.T / count
     of_covariance = count * (np.trace(scatter) - np.linalg.slogdet(scatter)[1] - 4)
     assert stats.chi2.sf(of_covariance, df=10) > 2e-7
-
-
-def test_samples_are_joint_draws_of_one_function():
-    posterior = Posterior.prior(SMALL, 1.0)
-    x = np.array([[0.2, 0.3], [0.2, 0.3], [0.9, 0.1]])
-    normals = np.random.default_rng(3).standard_normal((5, SMALL.dimension))
-    samples = posterior.samples(x, normals)
-    assert np.allclose(samples[:, 0], samples[:, 1], rtol=0, atol=1e-12)
-    draws = posterior.draws(normals)
-    assert np.allclose(samples, draws @ SMALL(x).T, rtol=0, atol=1e-12)
 
 
 def test_a_posterior_is_not_changed_by_learning():

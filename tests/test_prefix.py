@@ -14,8 +14,9 @@ from discreet.learning.prefix_belief import Practical, Prefix, Proven
 from discreet.learning.theory import width
 from discreet.privacy.clipping import Noise
 from discreet.privacy.correlation import BLT, Independent, SquareRoot, Tree
-from discreet.simulation.play import Setting, UniformPlayer, World, plan_for, simulate
+from discreet.simulation.play import Setting, UniformPlayer, plan_for, simulate
 from discreet.simulation.problems import CAMELBACK, find_problem
+from discreet.simulation.worlds import World
 
 ROUNDS = 120
 NO_NOISE = 1e6

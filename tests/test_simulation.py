@@ -10,8 +10,9 @@ import pytest
 from discreet import Bandit, Box, Categorical, JointDP, LocalDP, NonPrivate, Schedule, Simulation
 from discreet.errors import InvalidArgument
 from discreet.features.kernels import SquaredExponential
-from discreet.simulation.play import Setting, best_mean, plan_for, simulate, standard_error, summary
+from discreet.simulation.play import Setting, plan_for, simulate, standard_error, summary
 from discreet.simulation.problems import CAMELBACK, camelback, find_problem
+from discreet.simulation.worlds import best_mean
 from discreet.storage import canonical
 
 PRIVATE = JointDP(epsilon=1.0, delta=1e-2)

@@ -17,7 +17,6 @@ releases of a study at once. Their noise is independent, so the likelihood ratio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -25,6 +24,7 @@ from scipy.linalg import solve_triangular
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.arrays import Floats, Integers
+from discreet.audit.contest import Normals
 from discreet.domain.box import Box
 from discreet.features.kernels import SquaredExponential
 from discreet.learning.study import Study
@@ -40,14 +40,6 @@ from discreet.trusted.randomness import Source
 RELEASES = 16
 #: What one item may change by, in integers: rounding the noise then costs nothing that matters.
 CHANGE = 1 << 20
-
-
-class Normals(Protocol):
-    """Where standard normals come from."""
-
-    def normals(self, count: int) -> Floats:
-        """So many, independent."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

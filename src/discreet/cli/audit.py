@@ -26,7 +26,8 @@ def audit_command(
 
     Example: discreet audit --json
     """
-    from discreet.audit.contest import audit, verdict
+    from discreet.audit.contest import verdict
+    from discreet.audit.games import audit
 
     with shown(Progress(console=Console(stderr=True))) as bar:
         task = bar.add_task("audit", total=None)

@@ -19,7 +19,8 @@ from discreet.errors import DiscreetError, InvalidArgument
 if TYPE_CHECKING:  # heavy: loaded when used
     from discreet.learning.study import Study
     from discreet.simulation.forecast_report import Estimate
-    from discreet.simulation.play import MakeProblem, Run, Setting
+    from discreet.simulation.play import Run, Setting
+    from discreet.simulation.worlds import MakeProblem
 
 # -- places
 

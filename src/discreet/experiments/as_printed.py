@@ -37,7 +37,8 @@ from discreet.learning.theory import Assumptions, Spectrum, log_determinant
 from discreet.privacy.budget import GaussianPrivacy
 from discreet.privacy.clipping import Noise
 from discreet.privacy.correlation import Independent, Strategy, Tree
-from discreet.simulation.play import MakeProblem, Run, Setting, World, plan_for
+from discreet.simulation.play import Run, Setting, plan_for
+from discreet.simulation.worlds import MakeProblem, World
 
 #: The joint lemma read as a variance and as a standard deviation, its appendix form, the local one.
 Form = Literal["variance", "std", "appendix", "local"]

@@ -22,17 +22,8 @@ from discreet.learning.policy import unpacked
 from discreet.learning.search import Score
 from discreet.learning.study import Study
 from discreet.privacy.looks import Looks, in_sight
-from discreet.simulation.play import (
-    MakeProblem,
-    Options,
-    Problem,
-    Run,
-    Setting,
-    World,
-    plan_for,
-    rows_of,
-    values_of,
-)
+from discreet.simulation.play import Run, Setting, plan_for
+from discreet.simulation.worlds import MakeProblem, Options, Problem, World, rows_of, values_of
 
 #: So many people are looked at together: enough for speed, few enough for memory.
 TOGETHER = 1024

@@ -34,8 +34,9 @@ from discreet.privacy.clipping import Noise
 from discreet.privacy.correlation import BLT, SquareRoot, Strategy, Tree
 from discreet.privacy.encodings import EncodingChoice
 from discreet.privacy.looks import ONE_LOOK
-from discreet.simulation.play import MakeProblem, Problem, Setting, simulate
+from discreet.simulation.play import Setting, simulate
 from discreet.simulation.problems import MICHALEWICZ, STYBLINSKI_TANG, find_problem
+from discreet.simulation.worlds import MakeProblem, Problem
 
 #: Regret is kept after so many of the rounds, evenly spaced.
 POINTS = 32

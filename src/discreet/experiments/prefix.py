@@ -35,17 +35,8 @@ from discreet.learning.search import Score, maximise
 from discreet.learning.theory import calibrated
 from discreet.privacy.clipping import Noise
 from discreet.privacy.correlation import State, Strategy, Tree
-from discreet.simulation.play import (
-    MakeProblem,
-    Options,
-    Run,
-    Setting,
-    UniformPlayer,
-    World,
-    plan_for,
-    row_of,
-    values_of,
-)
+from discreet.simulation.play import Run, Setting, UniformPlayer, plan_for
+from discreet.simulation.worlds import MakeProblem, Options, World, row_of, values_of
 
 #: How noise is split between gram and cross, unless a caller says otherwise.
 SHARE = 1.0

@@ -43,8 +43,9 @@ from discreet.errors import InvalidArgument, LargeDelta
 from discreet.experiments.batched import play_study
 from discreet.learning.study import Study
 from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, Privacy
-from discreet.simulation.play import Setting, World, plan_for, standard_error
+from discreet.simulation.play import Setting, plan_for, standard_error
 from discreet.simulation.problems import find_problem
+from discreet.simulation.worlds import World
 
 #: A bound is searched over so many pure levels for each size of crowd.
 LEVELS = 400

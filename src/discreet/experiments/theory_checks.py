@@ -23,8 +23,9 @@ from discreet.learning.regret_bounds import crossover, prior_bound
 from discreet.learning.theory import Assumptions, Levels, Spectrum, calibrated
 from discreet.privacy.budget import GaussianPrivacy
 from discreet.privacy.correlation import BLT, Independent, SquareRoot, State, Strategy, Tree
-from discreet.simulation.play import MakeProblem, Setting, World, plan_for, rows_of
+from discreet.simulation.play import Setting, plan_for
 from discreet.simulation.problems import Bumps, find_problem
+from discreet.simulation.worlds import MakeProblem, World, rows_of
 
 STRATEGIES: dict[str, Strategy] = {
     "sum of reports": Independent(),

@@ -118,18 +118,6 @@ class Posterior:
         """Draws of theta, one for each row of standard normals: mean + L^-T z."""
         return self.coefficients + normals @ self.whitening
 
-    def samples(self, points: Floats, normals: Floats) -> Floats:
-        """Joint draws of f at the points, one row for each row of standard normals."""
-        return self.draws(normals) @ self.features(points).T
-
-    def mean_gradient(self, points: Floats) -> Floats:
-        """d/dx E f(x)."""
-        return self.features.gradient(points, self.coefficients)
-
-    def variance_gradient(self, points: Floats) -> Floats:
-        """d/dx Var f(x) = 2 (Sigma phi(x)) . d phi / dx."""
-        return 2.0 * self.features.gradient(points, self._whitened(points).T @ self.whitening)
-
     def _whitened(self, points: Floats) -> Floats:
         return self.whitening @ self.features(points).T
 

@@ -31,13 +31,11 @@ class AnnouncedEncoding(RoundEncoding):
     def fit(
         cls, features: FeatureMap, residual: Residual, mu: float | None, share: float, rounds: int
     ) -> "AnnouncedEncoding":
-        """The encoding that costs mu (None: no noise) and whose sums cannot overflow."""
         plain = RewardEncoding.fit(features, residual, mu, share, rounds)
         return cls(residual, plain.noise, plain.bits)
 
     @property
     def is_noisy(self) -> bool:
-        """Whether everything that is protected gets noise."""
         return self.noise.cross > 0.0
 
     @property

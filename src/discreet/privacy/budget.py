@@ -6,12 +6,11 @@ telling N(0, 1) from N(mu, 1). In terms of epsilon and delta that is, exactly,
     delta(epsilon) = Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu).
 """
 
-import importlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr
@@ -67,11 +66,6 @@ class GaussianPrivacy:
             return _delta(self.mu, epsilon) - delta
 
         return _root(excess, 0.0, high)
-
-    def dp_event(self) -> Any:
-        """The same cost as an event of the dp-accounting package, which must be installed."""
-        events: Any = importlib.import_module("dp_accounting")  # heavy, and only an oracle
-        return events.GaussianDpEvent(noise_multiplier=1.0 / self.mu)
 
 
 @dataclass(frozen=True)

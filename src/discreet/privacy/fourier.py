@@ -45,7 +45,6 @@ class FourierEncoding(RoundEncoding):
     def fit(
         cls, features: FeatureMap, residual: Residual, mu: float | None, share: float, rounds: int
     ) -> "FourierEncoding":
-        """The encoding that costs mu (None: no noise) and whose sums cannot overflow."""
         if mu is None:
             return cls(residual, Noise.none(), bits=min(40, spare_bits(rounds)))
         noise = Noise.split(mu, residual.width, share)
@@ -66,7 +65,6 @@ class FourierEncoding(RoundEncoding):
     def encode(
         self, features: FeatureMap, points: Floats, rewards: Floats, weight: float = 1.0
     ) -> Integers:
-        """Integers of shape (rounds, size)."""
         check_counted_once(weight)
         phi = features(points)
         phases = difference_grid(features).phases(points)
@@ -84,7 +82,6 @@ class FourierEncoding(RoundEncoding):
         return Moments(grid.gram(cosines, sines), values[2 * r : -1], float(values[-1]))
 
     def stds(self, features: FeatureMap) -> Floats:
-        """The noise of each integer, in integers."""
         moments = self.noise.gram / np.sqrt(difference_grid(features).autocorrelation)
         cross = np.full(features.dimension, self.noise.cross)
         spread = [self.noise.spread(self.residual.width)]
@@ -104,7 +101,6 @@ class FourierEncoding(RoundEncoding):
         return plain + 2.0 * float(np.linalg.norm(1.0 / self.stds(features)))
 
     def gram_noise(self, features: FeatureMap, variances: Floats) -> Floats:
-        """The variance of each decoded gram entry, from those of its integers."""
         grid = difference_grid(features)
         r = len(grid.frequencies)
         bits = self._bits_of_each(features)[:r]

@@ -46,7 +46,6 @@ class GramEncoding(RoundEncoding):
     def fit(
         cls, features: FeatureMap, residual: Residual, mu: float | None, share: float, rounds: int
     ) -> "GramEncoding":
-        """The encoding that costs mu (None: no noise) and whose sums cannot overflow."""
         noise = Noise.none() if mu is None else Noise.split(mu, residual.width, share)
         wanted = 52 if mu is None else bits_for(noise, residual)
         return cls(residual, noise, bits=min(wanted, spare_bits(rounds)) // 2)
@@ -65,7 +64,6 @@ class GramEncoding(RoundEncoding):
     def encode(
         self, features: FeatureMap, points: Floats, rewards: Floats, weight: float = 1.0
     ) -> Integers:
-        """Integers of shape (rounds, size)."""
         check_counted_once(weight)
         h, fixed = self._fixed(features, points, rewards)
         rows, columns = upper_triangle(features.dimension)
@@ -96,7 +94,6 @@ class GramEncoding(RoundEncoding):
         return unpack_moments(features.dimension, values)
 
     def stds(self, features: FeatureMap) -> Floats:
-        """The noise of each integer, in integers."""
         rows, columns = upper_triangle(features.dimension)
         gram = self.noise.gram * np.where(rows == columns, math.sqrt(2.0), 1.0)
         cross = np.full(features.dimension, self.noise.cross)
@@ -104,12 +101,10 @@ class GramEncoding(RoundEncoding):
         return np.ldexp(np.concatenate([gram, cross, spread]), 2 * self.bits)
 
     def bound(self, features: FeatureMap) -> float:
-        """The largest whitened change of one replaced round."""
         q = (self.residual.width * self.noise.gram / self.noise.cross) ** 2
         return (1 + q if q <= 1 else 2 * math.sqrt(q)) / self.noise.gram
 
     def gram_noise(self, features: FeatureMap, variances: Floats) -> Floats:
-        """The variance of each decoded gram entry, from those of its integers."""
         return gram_of(self.decode(features, variances, asks=0)) * 2.0 ** (-2 * self.bits)
 
 

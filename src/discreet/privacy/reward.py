@@ -63,7 +63,6 @@ class RewardEncoding(RoundEncoding):
     def fit(
         cls, features: FeatureMap, residual: Residual, mu: float | None, share: float, rounds: int
     ) -> "RewardEncoding":
-        """The encoding that costs mu (None: no noise) and whose sums cannot overflow."""
         every = np.eye(features.dimension)
         if mu is None:
             return cls(residual, Noise.none(), min(40, spare_bits(rounds)), every)
@@ -74,7 +73,6 @@ class RewardEncoding(RoundEncoding):
 
     @property
     def is_noisy(self) -> bool:
-        """Whether everything that is protected gets noise."""
         return self.noise.cross > 0.0
 
     @property
@@ -88,7 +86,6 @@ class RewardEncoding(RoundEncoding):
         return features.dimension + 1
 
     def size(self, features: FeatureMap) -> int:
-        """The number of integers of a round."""
         return len(self.directions) + 1
 
     def along(self, phi: Floats) -> Floats:
@@ -117,12 +114,10 @@ class RewardEncoding(RoundEncoding):
         return Moments(None, values[:-1], float(values[-1]))
 
     def stds(self, features: FeatureMap) -> Floats:
-        """The noise of each integer, in integers."""
         cross = np.full(len(self.directions), self.noise.cross)
         return np.ldexp(np.append(cross, self.noise.spread(self.residual.width)), self.bits)
 
     def bound(self, features: FeatureMap) -> float:
-        """The largest whitened change of one replaced round."""
         return reward_bound(self.noise, self.residual, self.bits)
 
     def gram_noise(self, features: FeatureMap, variances: Floats) -> Floats:

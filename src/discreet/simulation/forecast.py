@@ -24,13 +24,9 @@ from discreet.learning.search import public_points
 from discreet.learning.study import Study
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy, Protect, Simulation
 from discreet.simulation.forecast_report import Estimate, Forecast, Outlook
-from discreet.simulation.play import (
-    BanditPlayer,
-    UniformPlayer,
-    play,
-    regret_curve,
-)
+from discreet.simulation.play import BanditPlayer, UniformPlayer, regret_curve
 from discreet.simulation.prior_problem import Drawn
+from discreet.simulation.worlds import play
 
 #: Signal exceeds noise when this share of the prior variance of f is explained.
 HALF = 0.5

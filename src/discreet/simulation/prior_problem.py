@@ -13,7 +13,7 @@ from discreet.learning.belief import Belief
 from discreet.learning.kernel_bank import bank_of
 from discreet.learning.search import Score, maximise, spread
 from discreet.learning.study import Study, Value
-from discreet.simulation.play import Options, row_of, rows_of, values_of
+from discreet.simulation.worlds import Options, row_of, rows_of, values_of
 
 #: Candidates of a simulated round are drawn from so many points of the domain, and contexts from
 #: so many people; the final recommendation is judged on the first of these.

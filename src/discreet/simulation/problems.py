@@ -17,7 +17,7 @@ from discreet.arrays import Floats
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument
 from discreet.features.kernels import Kernel, Learned, SquaredExponential
-from discreet.simulation.play import MakeProblem, Problem
+from discreet.simulation.worlds import MakeProblem, Problem
 
 #: What every problem has.
 PARTS = ("domain", "rewards", "decision_set", "mean", "reward")

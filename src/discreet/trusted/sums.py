@@ -12,9 +12,8 @@ class Sums:
     Integer addition is associative: however rounds are ordered, grouped or sharded, the bytes
     are the same.
 
-    >>> left, right = Sums(2), Sums(2)
-    >>> left.add(np.array([1, 2])); right.add(np.array([10, 20]))
-    >>> left.merge(right); left.total.tolist()
+    >>> sums = Sums(2)
+    >>> sums.add(np.array([1, 2])); sums.add(np.array([10, 20])); sums.total.tolist()
     [11, 22]
     """
 
@@ -31,10 +30,6 @@ class Sums:
         if integers.shape != self._total.shape or integers.dtype != np.int64:
             raise InvalidArgument("integers", f"{self._total.size} 64-bit integers")
         self._total += integers
-
-    def merge(self, other: "Sums") -> None:
-        """Count everything another shard has counted."""
-        self.add(other._total)
 
 
 class PastSums:
