@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
+
 from discreet import checks
 from discreet.agreement import resolve
 from discreet.agreement.correlated import Correlated, stream_of
@@ -24,7 +26,7 @@ from discreet.features.choose import Method, choose
 from discreet.features.kernels import Kernel, SquaredExponential
 from discreet.features.maps import FeatureMap
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy, certified_mu
-from discreet.privacy.clipping import SLACK_PER_INTEGER
+from discreet.privacy.clipping import SLACK_PER_INTEGER, Residual
 from discreet.privacy.correlation import BLT
 from discreet.privacy.encodings import ENCODINGS, Encoding, EncodingChoice, EncodingName
 from discreet.privacy.looks import ONE_LOOK, Looks
@@ -102,33 +104,27 @@ class Plan:
     def __post_init__(self) -> None:
         self._check_arguments()
         self._resolve("wording", Wording.of(self))
-        self._fill()
-        self._check_together()
+        self._settle(fill=True)
         self._warn_of_large_delta()
 
     @classmethod
     def restored(cls, **stored: Any) -> "Plan":
         """The plan whose fields these are: checked like any other, and nothing is filled in."""
         plan = object.__new__(cls)
-        for name, value in stored.items():
+        for name, value in {**stored, "wording": None}.items():
             plan._resolve(name, value)
-        plan._resolve("wording", None)
         plan._check_arguments()
-        plan._check_together()
+        plan._settle(fill=False)
         return plan
 
-    # -- what each argument says by itself
-
     def _check_arguments(self) -> None:
-        resolve.check_types({each.name: getattr(self, each.name) for each in fields(self)[:-1]})
+        """Refuse what an argument says by itself."""
+        resolve.check_types({each.name: getattr(self, each.name) for each in fields(self)})
         self._resolve("rewards", resolve.range_of(self.rewards))
-        if self.decisions is not None:
-            self._resolve("decisions", resolve.decisions_of(self.decisions, self.domain))
         self._resolve("kernel_error", checks.number("kernel_error", self.kernel_error, above=0.0))
-        self._resolve("max_features", checks.count("max_features", self.max_features))
-        self._resolve("expire_after", checks.count("expire_after", self.expire_after))
-        if self.horizon is not None:
-            self._resolve("horizon", checks.count("horizon", self.horizon))
+        for name in ("max_features", "expire_after", "horizon"):
+            if name != "horizon" or self.horizon is not None:
+                self._resolve(name, checks.count(name, getattr(self, name)))
         for name in ("signal_std", "noise_std", "norm"):
             if (number := getattr(self, name)) is not None:
                 self._resolve(name, checks.number(name, number, above=0.0))
@@ -138,79 +134,29 @@ class Plan:
         if not isinstance(self.features, str) and self.features.inputs != self.domain.dimension:
             raise InvalidArgument("features", f"a map of {self.domain.dimension} inputs")
 
-    # -- what its author left open
+    def _settle(self, *, fill: bool) -> None:
+        """Refuse what does not go together, and fill in what the author left open.
 
-    def _fill(self) -> None:
+        A stored plan has nothing left to fill in.
+        """
+        open_ended = (self.decisions, self.schedule, self.exploration).count(None)
+        if not fill and (open_ended or isinstance(self.features, str) or self.encoding == "auto"):
+            raise InvalidArgument("plan", "one that is resolved")
         self._resolve("decisions", resolve.decisions_of(self.decisions, self.domain))
         if isinstance(self.features, str):
             self._resolve("features", self._chosen_features(self.features))
-        self._resolve_correlation()
-        self._resolve("encoding", self._encoding_of(self.encoding))
-        if self.looks is None:
-            self._resolve("looks", resolve.default_looks(self._encoding_name, self.privacy))
-        if self.schedule is None:
-            self._resolve("schedule", self._default_schedule())
+        self._resolve("noise", resolve.noise_of(self.noise, self.privacy, self.kernel, self.prior))
+        rule = (self.confidence, self.noise, self.norm, self.buffers, self.exploration)
+        self._resolve("confidence", resolve.confidence_of(*rule))
+        self._resolve("encoding", resolve.encoding_of(self, self.map))
+        looks = resolve.looks_of(self.looks, self._encoding_name, self.privacy, fill=fill)
+        self._resolve("looks", looks)
+        if self.schedule is None:  # the mu of correlated noise depends on it
+            mu = self.mu if self.noise is None else None
+            self._resolve("schedule", resolve.schedule_of(self, self.map, mu))
         if self.noise == "blt" and self.buffers is None:
             self._resolve("buffers", fitted_buffers(self._releases))
-        if self.exploration is None:
-            box, proven = self.decisions == "box", self.confidence == "theory"
-            explored = resolve.default_exploration(self.mu, self.noise, box=box, proven=proven)
-            self._resolve("exploration", explored)
-
-    def _resolve_correlation(self) -> None:
-        noise = resolve.noise_of(self.noise, self.privacy, self.kernel, self.prior)
-        self._resolve("noise", noise)
-        confidence = resolve.confidence_of(
-            self.confidence, noise, self.norm, self.buffers, self.exploration
-        )
-        self._resolve("confidence", confidence)
-
-    def _chosen_features(self, method: Method) -> FeatureMap:
-        return choose(
-            self.kernel,
-            widths=self.domain.widths,
-            diameter=self.domain.diameter,
-            error=self.kernel_error,
-            method=method,
-            limit=self.max_features,
-        )
-
-    def _encoding_of(self, written: EncodingChoice) -> EncodingName:
-        return resolve.encoding_of(
-            written,
-            privacy=self.privacy,
-            decisions=_resolved(self.decisions),
-            public_decisions=self.public_decisions,
-            features=self.map,
-            noise=self.noise,
-            proven=self.confidence == "theory",
-        )
-
-    def _default_schedule(self) -> Schedule:
-        if self.noise is not None:
-            return resolve.correlated_schedule(self.horizon)
-        return resolve.default_schedule(
-            self.mu,
-            self.privacy,
-            self.domain,
-            self.map,
-            box=self.decisions == "box",
-            again=self.looks_again,
-        )
-
-    # -- what all of them say together
-
-    def _check_together(self) -> None:
-        """Refuse what does not go together; a stored plan must have nothing left to fill in."""
-        buffered = self.buffers is not None or self.noise != "blt"
-        whole = None not in (self.decisions, self.schedule, self.exploration) and buffered
-        if not whole or isinstance(self.features, str) or self.encoding == "auto":
-            raise InvalidArgument("plan", "one that is resolved")
-        resolve.decisions_of(self.decisions, self.domain)
-        self._resolve_correlation()
-        self._encoding_of(self.encoding)
-        if self.looks is not None:
-            self._resolve("looks", resolve.looks_of(self.looks, self._encoding_name, self.privacy))
+        self._resolve("exploration", self.exploration or resolve.exploration_of(self))
         if self.looks_again and self.explore.draws > MOST_DRAWS:
             raise InvalidArgument(
                 "exploration", f"at most {MOST_DRAWS} draws where rounds are looked at again"
@@ -222,9 +168,20 @@ class Plan:
                 rewards=self.rewards,
                 private=not isinstance(self.privacy, NonPrivate),
             )
-        if self.correlated is None:
+        if self.correlated is None:  # noise and sums fit 64 bits: said now, not at a release
             rounds = (self.horizon or MOST_ASKS) + self.expire_after
-            resolve.check_noise_fits(self._encoding_name, self.map, self.mu, rounds)
+            nothing = Residual(np.zeros(self.map.dimension), 1.0)
+            self.encode_with.fit(self.map, nothing, self.mu, 1.0, rounds)
+
+    def _chosen_features(self, method: Method) -> FeatureMap:
+        return choose(
+            self.kernel,
+            widths=self.domain.widths,
+            diameter=self.domain.diameter,
+            error=self.kernel_error,
+            method=method,
+            limit=self.max_features,
+        )
 
     def _warn_of_large_delta(self) -> None:
         if isinstance(self.privacy, NonPrivate) or self.horizon is None:

@@ -6,9 +6,7 @@ the plan and never worked out again: a later version may choose another default 
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
-
-import numpy as np
+from typing import Any, Literal, Protocol, get_args
 
 from discreet import checks
 from discreet.agreement.prior import Prior
@@ -27,9 +25,8 @@ from discreet.features.difference_grid import difference_grid
 from discreet.features.kernels import Kernel, Learned
 from discreet.features.maps import FeatureMap, FourierFeatures
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
-from discreet.privacy.clipping import Residual
 from discreet.privacy.correlation import BLT
-from discreet.privacy.encodings import ENCODINGS, EncodingChoice, EncodingName
+from discreet.privacy.encodings import EncodingChoice, EncodingName
 from discreet.privacy.looks import FOUR_LOOKS, Looks, check_looks
 from discreet.privacy.streams import NoiseChoice
 
@@ -158,74 +155,82 @@ def confidence_of(
 # -- how a round is encoded
 
 
-def encoding_of(
-    written: EncodingChoice,
-    *,
-    privacy: Privacy,
-    decisions: Decisions,
-    public_decisions: bool,
-    features: FeatureMap,
-    noise: NoiseChoice | None,
-    proven: bool,
-) -> EncodingName:
-    """The least noise that is safe for what is protected and how actions come about."""
-    rewards_only = privacy.protect == "rewards" and decisions != "box"
-    if rewards_only and not public_decisions:
-        raise InvalidArgument(
+class Arguments(Protocol):
+    """What the default of one argument of a plan may depend on."""
+
+    @property
+    def domain(self) -> Box: ...
+    @property
+    def privacy(self) -> Privacy: ...
+    @property
+    def decisions(self) -> Decisions | None: ...
+    @property
+    def public_decisions(self) -> bool: ...
+    @property
+    def encoding(self) -> EncodingChoice: ...
+    @property
+    def noise(self) -> NoiseChoice | None: ...
+    @property
+    def confidence(self) -> Confidence | None: ...
+    @property
+    def looks(self) -> Looks | None: ...
+    @property
+    def horizon(self) -> int | None: ...
+
+
+def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
+    """By default the least noise that is safe for what is protected and how actions come about."""
+    protect = plan.privacy.protect
+    rewards_only = protect == "rewards" and plan.decisions != "box"
+    name = _safest_encoding(plan, features) if plan.encoding == "auto" else plan.encoding
+    if name == "fourier":
+        difference_grid(features)
+    reasons = (
+        (
+            rewards_only and not plan.public_decisions,
             "public_decisions",
             "True: protect='rewards' publishes the actions that contexts and candidates lead "
             "to, so say that these are public, or use protect='decisions'",
-        )
-    if public_decisions and privacy.protect == "decisions":
-        raise InvalidArgument(
-            "public_decisions", "False, or privacy with protect='rewards', which it is for"
-        )
-    name = written
-    if name == "auto":
-        name = _safest_encoding(privacy, decisions, features, noise, proven=proven)
-    if name == "fourier":
-        difference_grid(features)
-    if name == "reward" and decisions != "box":
-        raise InvalidArgument(
+        ),
+        (
+            plan.public_decisions and protect == "decisions",
+            "public_decisions",
+            "False, or privacy with protect='rewards', which it is for",
+        ),
+        (
+            name == "reward" and plan.decisions != "box",
             "encoding",
             "'gram' or 'fourier' here: 'reward' needs actions that are public beforehand, "
             "which only the whole box gives",
-        )
-    if noise is not None and name in ("reward", "announced"):
-        raise InvalidArgument(
-            "encoding", "'gram' or 'fourier' with correlated noise: it is for both prefix sums"
-        )
-    if name == "announced" and not rewards_only:
-        raise InvalidArgument(
+        ),
+        (
+            plan.noise is not None and name in ("reward", "announced"),
+            "encoding",
+            "'gram' or 'fourier' with correlated noise: it is for both prefix sums",
+        ),
+        (
+            name == "announced" and not rewards_only,
             "encoding",
             "another one: 'announced' publishes the actions, which only protect='rewards' with "
             "public contexts or candidates allows",
-        )
+        ),
+    )
+    for is_wrong, argument, expectation in reasons:
+        if is_wrong:
+            raise InvalidArgument(argument, expectation)
     return name
 
 
-def _safest_encoding(
-    privacy: Privacy,
-    decisions: Decisions,
-    features: FeatureMap,
-    noise: NoiseChoice | None,
-    *,
-    proven: bool,
-) -> EncodingName:
-    if isinstance(privacy, NonPrivate):
+def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:
+    if isinstance(plan.privacy, NonPrivate):
         return "gram"
-    if decisions == "box" and noise is None:
+    if plan.decisions == "box" and plan.noise is None:
         return "reward"
-    if privacy.protect == "rewards" and noise is None:
+    if plan.privacy.protect == "rewards" and plan.noise is None:
         return "announced"
     lattice = isinstance(features, FourierFeatures) and features.indices is not None
     # As proven: the paper's own, and with gram silence is silence.
-    return "fourier" if lattice and not proven else "gram"
-
-
-def default_looks(encoding: EncodingName, privacy: Privacy) -> Looks | None:
-    """Four where a round may be looked at again; None is one."""
-    return FOUR_LOOKS if _looks_again(encoding, privacy) else None
+    return "fourier" if lattice and plan.confidence != "theory" else "gram"
 
 
 def weights_of(written: Any) -> Looks:
@@ -238,63 +243,46 @@ def weights_of(written: Any) -> Looks:
     return looks
 
 
-def looks_of(looks: Looks, encoding: EncodingName, privacy: Privacy) -> Looks | None:
-    """How a round's budget is divided over releases; None where there is no budget."""
-    if isinstance(privacy, NonPrivate):
-        return None
-    if len(looks) > 1 and not _looks_again(encoding, privacy):
+def looks_of(
+    looks: Looks | None, encoding: EncodingName, privacy: Privacy, *, fill: bool
+) -> Looks | None:
+    """How a round's budget is divided: by default over four releases where that is proven.
+
+    None is one look, or no budget to divide.
+    """
+    again = encoding == "reward" and isinstance(privacy, JointDP)
+    if looks is None:
+        return FOUR_LOOKS if fill and again else None
+    if len(looks) > 1 and not again and not isinstance(privacy, NonPrivate):
         raise InvalidArgument(
             "looks", "one: only JointDP over the whole box looks at a round again", looks
         )
-    return looks
-
-
-def _looks_again(encoding: EncodingName, privacy: Privacy) -> bool:
-    return encoding == "reward" and isinstance(privacy, JointDP)
+    return None if isinstance(privacy, NonPrivate) else looks
 
 
 # -- when a study looks, and how it explores
 
 
-def default_schedule(
-    mu: float | None,
-    privacy: Privacy,
-    domain: Box,
-    features: FeatureMap,
-    *,
-    box: bool,
-    again: bool,
-) -> Schedule:
-    """Longer epochs where noise must be averaged out."""
+def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Schedule:
+    """Longer epochs where noise must be averaged out; in every round, as the paper, else."""
+    box = plan.decisions == "box"
+    if plan.noise is not None:
+        return prefix_schedule(endless=plan.horizon is None)
     if mu is None:
-        return exact_schedule(domain, box=box)
-    if isinstance(privacy, LocalDP):
-        return local_schedule(mu, domain, features, box=box)
-    return joint_schedule(mu, domain, features, box=box, again=again)
+        return exact_schedule(plan.domain, box=box)
+    if isinstance(plan.privacy, LocalDP):
+        return local_schedule(mu, plan.domain, features, box=box)
+    again = plan.looks is not None and len(plan.looks) > 1
+    return joint_schedule(mu, plan.domain, features, box=box, again=again)
 
 
-def correlated_schedule(horizon: int | None) -> Schedule:
-    """A release every round, as in the paper; without end, less and less often."""
-    return prefix_schedule(endless=horizon is None)
-
-
-def default_exploration(
-    mu: float | None, noise: NoiseChoice | None, *, box: bool, proven: bool
-) -> Exploration:
+def exploration_of(plan: Arguments) -> Exploration:
     """Over the whole box only draws explore; sets that people bring already differ.
 
     Noise explores, too: without it, a little more.
     """
-    if noise is not None:
-        return Exploration(0.0 if proven else OPTIMISM, 0.0, 1)
-    if box:
+    if plan.noise is not None:
+        return Exploration(0.0 if plan.confidence == "theory" else OPTIMISM, 0.0, 1)
+    if plan.decisions == "box":
         return Exploration(0.0, 0.7)
-    return Exploration(0.5, 0.5) if mu is None else Exploration(0.3, 0.3)
-
-
-def check_noise_fits(
-    encoding: EncodingName, features: FeatureMap, mu: float | None, rounds: int
-) -> None:
-    """Noise and sums of the longest epoch fit 64-bit integers: said now, not at release."""
-    nothing = Residual(np.zeros(features.dimension), 1.0)
-    ENCODINGS[encoding].fit(features, nothing, mu, 1.0, rounds)
+    return Exploration(0.5, 0.5) if isinstance(plan.privacy, NonPrivate) else Exploration(0.3, 0.3)

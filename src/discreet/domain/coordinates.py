@@ -32,8 +32,26 @@ FEWEST_STEPS = 1e10
 LARGEST_INTEGER = 2**48
 
 
+class _Number:
+    """What numbers between two ends share: one column."""
+
+    @property
+    def columns(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def extents(self) -> tuple[float, ...]:
+        """The whole unit interval."""
+        return (1.0,)
+
+    def number(self, value: object) -> float:
+        """The value itself, not-a-number if it is no number."""
+        return _number(value)
+
+
 @dataclass(frozen=True)
-class Continuous:
+class Continuous(_Number):
     """A real number x in [low, high]; one column, (x - low) / (high - low).
 
     >>> dose = Continuous(0, 10)
@@ -60,23 +78,9 @@ class Continuous:
             raise InvalidArgument("high", expectation, self.high)
 
     @property
-    def columns(self) -> int:
-        """One."""
-        return 1
-
-    @property
-    def extents(self) -> tuple[float, ...]:
-        """The whole unit interval."""
-        return (1.0,)
-
-    @property
     def expected(self) -> str:
         """Its values in words."""
         return f"a finite number within [{self.low!r}, {self.high!r}]"
-
-    def number(self, value: object) -> float:
-        """The value itself, not-a-number if it is no number."""
-        return _number(value)
 
     def value(self, number: float) -> float:
         """The number itself."""
@@ -103,7 +107,7 @@ class Continuous:
 
 
 @dataclass(frozen=True)
-class Integer:
+class Integer(_Number):
     """A whole number i in [low, high]; one column, (i - low) / (high - low), on a lattice.
 
     >>> pills = Integer(1, 5)
@@ -124,16 +128,6 @@ class Integer:
             raise InvalidArgument("high", f"a whole number above low = {self.low}", self.high)
 
     @property
-    def columns(self) -> int:
-        """One."""
-        return 1
-
-    @property
-    def extents(self) -> tuple[float, ...]:
-        """The whole unit interval."""
-        return (1.0,)
-
-    @property
     def count(self) -> int:
         """How many values: high - low + 1."""
         return self.high - self.low + 1
@@ -142,10 +136,6 @@ class Integer:
     def expected(self) -> str:
         """Its values in words."""
         return f"a whole number within [{self.low}, {self.high}]"
-
-    def number(self, value: object) -> float:
-        """The value itself, not-a-number if it is no number."""
-        return _number(value)
 
     def value(self, number: float) -> int:
         """The number itself."""

@@ -6,6 +6,7 @@ the setting and the numbers. A run that another name of the folder has played is
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -228,65 +229,47 @@ def _growth_table(rows: Sequence[Played]) -> list[str]:
     return tables.growth_table(found)
 
 
-def _draw_curves(symbol: str) -> Callable[[Sequence[Any], Path], None]:
-    def draw(rows: Sequence[Any], path: Path) -> None:
-        from discreet.experiments.paper_figures import curves_figure  # matplotlib is slow
+def _draw(name: str, *before: object) -> Callable[[Sequence[Any], Path], None]:
+    """A figure of `paper_figures`, which loads matplotlib when something is drawn."""
 
-        curves_figure(rows, symbol, path)
+    def draw(rows: Sequence[Any], path: Path) -> None:
+        figures = import_module("discreet.experiments.paper_figures")
+        getattr(figures, name)(rows, *before, path)
 
     return draw
 
 
-def _draw_table(rows: Sequence[Any], path: Path) -> None:
-    from discreet.experiments.paper_figures import table_figure
-
-    table_figure(rows, path)
-
-
-def _draw_features(rows: Sequence[Any], path: Path) -> None:
-    from discreet.experiments.paper_figures import features_figure
-
-    features_figure(rows, path)
-
-
 def _draw_growth(rows: Sequence[Any], path: Path) -> None:
-    from discreet.experiments.paper_figures import growth_figure
-
-    growth_figure([growth_of(rows, model, octaves=_octaves(rows)) for model in THEORY], path)
-
-
-def _draw_ablation(rows: Sequence[Any], path: Path) -> None:
-    from discreet.experiments.paper_figures import ablation_figure
-
-    ablation_figure(rows, path)
+    found = [growth_of(rows, model, octaves=_octaves(rows)) for model in THEORY]
+    _draw("growth_figure")(found, path)
 
 
 REPRODUCTIONS: dict[Name, Reproduction] = {
     "figure-alpha": Reproduction(
         "Regret at four levels of α",
         lambda s: list(trials.alpha_trials(s.number(20, 4), s.rounds(trials.FIGURE_ROUNDS, 256))),
-        _draw_curves("epsilon"),
+        _draw("curves_figure", "epsilon"),
         lambda rows: tables.level_table(rows, "epsilon"),
         _figure_setting("epsilon"),
     ),
     "figure-beta": Reproduction(
         "Regret at four levels of β",
         lambda s: list(trials.beta_trials(s.number(20, 4), s.rounds(trials.FIGURE_ROUNDS, 256))),
-        _draw_curves("delta"),
+        _draw("curves_figure", "delta"),
         lambda rows: tables.level_table(rows, "delta"),
         _figure_setting("delta"),
     ),
     "table": Reproduction(
         "Regret on three functions",
         lambda s: list(trials.table_trials(s.number(10, 2), s.rounds(trials.TABLE_ROUNDS, 1000))),
-        _draw_table,
+        _draw("table_figure"),
         tables.regret_table,
         _table_setting,
     ),
     "features": Reproduction(
         "Kernel error against features",
         lambda s: list(wanted(quick=s.quick)),
-        _draw_features,
+        _draw("features_figure"),
         tables.feature_table,
         _features_setting,
         Measured,
@@ -302,7 +285,7 @@ REPRODUCTIONS: dict[Name, Reproduction] = {
     "ablation": Reproduction(
         "From the paper's algorithm to ours",
         _ablation_jobs,
-        _draw_ablation,
+        _draw("ablation_figure"),
         tables.ablation_table,
         _ablation_setting,
     ),

@@ -6,7 +6,7 @@ import numpy as np
 
 from discreet.arrays import Floats, Integers
 from discreet.features.maps import FeatureMap
-from discreet.privacy.clipping import Noise, Residual, fixed_point
+from discreet.privacy.clipping import Residual, fixed_point
 from discreet.privacy.gram import GramEncoding
 from discreet.privacy.moments import Moments, unpack_moments, upper_triangle
 from discreet.privacy.reward import RewardEncoding, reward_bound
@@ -22,10 +22,6 @@ class AnnouncedEncoding(RoundEncoding):
 
     **Bound.** x is the same in both versions of a round: as for `RewardEncoding`.
     """
-
-    residual: Residual
-    noise: Noise
-    bits: int
 
     @classmethod
     def fit(

@@ -7,6 +7,7 @@ telling N(0, 1) from N(mu, 1). In terms of epsilon and delta that is, exactly,
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -84,13 +85,42 @@ class NonPrivate:
         return "No privacy guarantee: every release holds exact statistics of what people answered."
 
 
+class _Promise(ABC):
+    """(epsilon, delta) for all rounds of a person together."""
+
+    epsilon: float
+    delta: float
+    rounds_per_user: int
+
+    def __post_init__(self) -> None:
+        epsilon, delta = _checked(self.epsilon, self.delta)
+        rounds = checks.count("rounds_per_user", self.rounds_per_user)
+        checked = {"epsilon": epsilon, "delta": delta, "rounds_per_user": rounds}
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def cost(self) -> GaussianPrivacy:
+        """What a person who takes part in all their rounds gives away, at most."""
+        return GaussianPrivacy.of(self.epsilon, self.delta)
+
+    @property
+    def mu_per_round(self) -> float:
+        """The mu that one round may cost."""
+        return self.per_round(self.cost.mu)
+
+    @abstractmethod
+    def per_round(self, mu: float) -> float:
+        """What each of all rounds may cost for mu together."""
+
+
 @dataclass(frozen=True)
-class JointDP:
+class JointDP(_Promise):
     """Everyone's round is hidden from everyone else: joint (epsilon, delta)-privacy.
 
     `protect="decisions"` covers a round's decision set, context and reward; `"rewards"` covers
     the reward alone and takes decision sets and contexts for public. A person may take part in
-    `rounds_per_user` rounds, which the privatizer enforces; k rounds cost at most k times the
+    `rounds_per_user` rounds, which the custodian enforces; k rounds cost at most k times the
     mu of one, so each gets mu / k.
 
     >>> round(JointDP(epsilon=1.0, delta=1e-6).mu_per_round, 4)
@@ -106,23 +136,9 @@ class JointDP:
     rounds_per_user: int = 1
 
     def __post_init__(self) -> None:
-        epsilon, delta = _checked(self.epsilon, self.delta)
-        object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "delta", delta)
+        super().__post_init__()
         if self.protect not in ("decisions", "rewards"):
             raise InvalidArgument("protect", "'decisions' or 'rewards'", self.protect)
-        rounds = checks.count("rounds_per_user", self.rounds_per_user)
-        object.__setattr__(self, "rounds_per_user", rounds)
-
-    @cached_property
-    def cost(self) -> GaussianPrivacy:
-        """What a person who uses all their rounds gives away, at most."""
-        return GaussianPrivacy.of(self.epsilon, self.delta)
-
-    @property
-    def mu_per_round(self) -> float:
-        """The mu that one round may cost."""
-        return self.per_round(self.cost.mu)
 
     def per_round(self, mu: float) -> float:
         """What each of all rounds may cost for mu together: rounds may fall into one sum."""
@@ -146,14 +162,14 @@ class JointDP:
             "Public: the plan, the indices and number of asks, every epoch and release; kernels "
             "and settings fitted to releases are post-processing. "
             "Assumed: a reward does not depend on other people's actions, user ids tell people "
-            "apart, and the privatizer and its journal are trusted. "
+            "apart, and the custodian and its journal are trusted. "
             "Not covered: that and when a person took part, a person's own view of their action, "
             "and settings chosen by looking at the raw data."
         )
 
 
 @dataclass(frozen=True)
-class LocalDP:
+class LocalDP(_Promise):
     """Nobody is trusted: each person's report is private before it leaves their device.
 
     A report is one round as integers plus noise of its own, so decision set, context and reward
@@ -171,23 +187,6 @@ class LocalDP:
     delta: float
     rounds_per_user: int = 1
     protect: ClassVar[Protect] = "decisions"
-
-    def __post_init__(self) -> None:
-        epsilon, delta = _checked(self.epsilon, self.delta)
-        object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "delta", delta)
-        rounds = checks.count("rounds_per_user", self.rounds_per_user)
-        object.__setattr__(self, "rounds_per_user", rounds)
-
-    @cached_property
-    def cost(self) -> GaussianPrivacy:
-        """What a person who sends all their reports gives away, at most."""
-        return GaussianPrivacy.of(self.epsilon, self.delta)
-
-    @property
-    def mu_per_round(self) -> float:
-        """The mu that one report may cost."""
-        return self.per_round(self.cost.mu)
 
     def per_round(self, mu: float) -> float:
         """What each of all reports may cost for mu together: their noise is independent."""

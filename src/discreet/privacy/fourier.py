@@ -37,10 +37,6 @@ class FourierEncoding(RoundEncoding):
     whitened change grows by at most 2 ||1 / stds||_2, which the noise is enlarged for.
     """
 
-    residual: Residual
-    noise: Noise
-    bits: int
-
     @classmethod
     def fit(
         cls, features: FeatureMap, residual: Residual, mu: float | None, share: float, rounds: int

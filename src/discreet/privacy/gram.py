@@ -38,10 +38,6 @@ class GramEncoding(RoundEncoding):
     another epoch than its replacement moves two releases, and costs mu^2 in all.
     """
 
-    residual: Residual
-    noise: Noise
-    bits: int
-
     @classmethod
     def fit(
         cls, features: FeatureMap, residual: Residual, mu: float | None, share: float, rounds: int

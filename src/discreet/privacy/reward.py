@@ -43,9 +43,6 @@ class RewardEncoding(RoundEncoding):
     """
 
     public_gram: ClassVar[bool] = True
-    residual: Residual
-    noise: Noise
-    bits: int
     directions: Floats
 
     def __post_init__(self) -> None:

@@ -20,6 +20,7 @@ its proof beside `bound`, and is listed in `encodings`.
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from discreet.arrays import Floats, Integers
@@ -29,6 +30,7 @@ from discreet.privacy.clipping import Noise, Residual
 from discreet.privacy.moments import Moments
 
 
+@dataclass(frozen=True, eq=False)
 class RoundEncoding(ABC):
     """How a round becomes integers, how much noise each gets, and what one round can move."""
 

@@ -10,7 +10,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import chain
-from types import TracebackType, UnionType
+from types import UnionType
 from typing import Any, ClassVar, Self
 
 from discreet.agreement.plan import Plan
@@ -63,12 +63,7 @@ class Role(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     # -- what a role fills in
