@@ -134,7 +134,6 @@ def released(own, seeds):
     rows = []
     for seed in seeds:
         privatizer = Privatizer(PLAN, Simulation(seed))
-        privatizer.identify(privatizer.new_key())
         row = []
         for epoch in EPOCHS:
             privatizer.open(epoch)

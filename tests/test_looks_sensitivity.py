@@ -223,7 +223,6 @@ def _totals(plan, epochs, own, *, seed=0):
     """Every release but for its noise. Rounds 0, 1, .. are `own`, asked first; others answer."""
     rng = np.random.default_rng(seed)
     privatizer = GlassPrivatizer(plan)
-    privatizer.identify(privatizer.new_key())
     for epoch in epochs:
         privatizer.open(epoch)
         points = rng.random((epoch.length, plan.map.inputs))

@@ -30,20 +30,18 @@ def play(problem=SYNTHETIC, *, strategy=None, mu=NO_NOISE, rounds=ROUNDS, **opti
     )
 
 
-@pytest.mark.parametrize("estimator", ["shift", "clip"])
 @pytest.mark.parametrize("name", ["synthetic", "camelback"])
-def test_without_noise_it_learns_and_uniform_play_does_not(name, estimator):
+def test_without_noise_it_learns_and_uniform_play_does_not(name):
     every = 1 if name == "synthetic" else 6
-    found = play(find_problem(name), estimator=estimator, every=every).regrets
+    found = play(find_problem(name), every=every).regrets
     uniform = simulate(find_problem(name), Setting("random", ROUNDS), seed=1).regrets
     assert found.sum() < 0.6 * uniform.sum()
     assert found[-40:].mean() < 0.4 * uniform.mean()
 
 
 @pytest.mark.parametrize("strategy", [Independent(), Tree(), SquareRoot(), BLT.fit(ROUNDS)])
-@pytest.mark.parametrize("estimator", ["shift", "clip"])
-def test_every_strategy_plays_under_noise(strategy, estimator):
-    found = play(strategy=strategy, mu=0.5, rounds=60, estimator=estimator).regrets
+def test_every_strategy_plays_under_noise(strategy):
+    found = play(strategy=strategy, mu=0.5, rounds=60).regrets
     assert found.shape == (60,)
     assert np.isfinite(found).all()
     assert found.min() >= -1e-6
@@ -227,30 +225,23 @@ def test_the_noise_of_a_release_is_the_goe_of_the_errata():
     np.testing.assert_allclose(cross, plan.centred(0.0) * phi + 5.0 * normals[-m:], atol=1e-12)
 
 
-@pytest.mark.parametrize("estimator", ["shift", "clip"])
 @pytest.mark.parametrize("seed", range(5))
-def test_a_noisy_gram_is_made_positive(estimator, seed):
+def test_a_noisy_gram_is_made_positive(seed):
     """The shift fails with probability below 0.1 * (a GOE's tail beyond it): never seen."""
     half = np.random.default_rng(seed).standard_normal((40, 40))
     noise = 7.0 * (half + half.T) / math.sqrt(2.0)
-    positive = Practical(estimator, releases=1000).positive(noise, 7.0, 1.0)
+    positive = Practical(releases=1000).positive(noise, 7.0, 1.0)
     assert np.linalg.eigvalsh(positive).min() >= 1.0
     exact = np.diag(np.arange(4.0))
-    np.testing.assert_allclose(
-        Practical(estimator).positive(exact, 0.0, 1.0), exact + np.eye(4), atol=1e-12
-    )
+    np.testing.assert_allclose(Practical().positive(exact, 0.0, 1.0), exact + np.eye(4), atol=1e-12)
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        {"estimator": "guess"},
         {"confidence": "bold"},
         {"confidence": "theory", "norm": 0.0},
         {"beta": -1.0},
-        {"share": 0.0},
-        {"share": 1.5},
-        {"ridge": -1.0},
         {"every": 0},
         {"growth": 0.9},
         {"mu": 0.0},

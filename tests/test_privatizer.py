@@ -9,10 +9,10 @@ import pytest
 from tests.looked import LookedAt
 
 from discreet import Box, JointDP, NonPrivate, Plan, Schedule, Simulation, SquaredExponential
-from discreet.errors import DiscreetError, InvalidArgument, Refused, TrialClosed, UnknownTrial
+from discreet.errors import DiscreetError, InvalidArgument, TrialClosed, UnknownTrial
 from discreet.learning.study import Study
 from discreet.privacy.looks import FOUR_LOOKS
-from discreet.protocol.records import Abandoned, Asked, Told, UserKey
+from discreet.protocol.records import Abandoned, Asked, Told
 from discreet.trusted.mechanism import release as release_of
 from discreet.trusted.privatizer import Privatizer
 from discreet.trusted.randomness import OperatingSystem, source
@@ -40,7 +40,6 @@ EPOCH = Study(PLAN).next_epoch()
 
 def make_privatizer(plan=PLAN, epoch=EPOCH, simulation=None):
     privatizer = Privatizer(plan, simulation)
-    privatizer.identify(privatizer.new_key())
     privatizer.open(epoch)
     return privatizer
 
@@ -249,72 +248,8 @@ def test_a_simulation_repeats_its_noise_and_says_that_it_is_not_private(name):
     assert (one.private, other.private) == (False, False)
 
 
-def test_without_privacy_nothing_is_called_private_and_nobody_is_counted():
-    privatizer = make_privatizer()
-    assert privatizer.admit(None) is privatizer.admit("u-17") is None
-    assert privatizer.release().private is False
-
-
-@pytest.mark.parametrize("rounds", [1, 2, 5])
-def test_a_user_takes_part_as_often_as_the_guarantee_allows(rounds):
-    plan = make_plan(privacy=JointDP(1.0, 1e-3, rounds_per_user=rounds))
-    privatizer = make_privatizer(plan, Study(plan).next_epoch())
-    for number in range(2 * rounds):  # two users take turns
-        pseudonym = privatizer.admit("ann" if number % 2 else "bob")
-        assert privatizer.admit("ann" if number % 2 else "bob") == pseudonym  # admitting is free
-        privatizer.ask(Asked(number, POINTS[0], pseudonym))
-    for user in ("ann", "bob"):
-        words = f"has taken part in {rounds} of {rounds} rounds"
-        with pytest.raises(Refused, match=words) as refused:
-            privatizer.admit(user)
-        assert user not in str(refused.value)
-    assert privatizer.admit("eve")
-
-
-@pytest.mark.parametrize("user", [None, "", 17, 1.5, b"u-17", ["u-17"], True], ids=repr)
-def test_someone_without_an_id_is_refused_without_an_echo(user):
-    plan = PRIVATE_PLANS["reward"]
-    privatizer = make_privatizer(plan, Study(plan).next_epoch())
-    with pytest.raises(InvalidArgument, match="user: expected an id for each person") as refused:
-        privatizer.admit(user)
-    assert "17" not in str(refused.value)
-
-
-def test_any_text_is_an_id_and_no_two_are_the_same():
-    plan = PRIVATE_PLANS["reward"]
-    privatizer = make_privatizer(plan, Study(plan).next_epoch())
-    users = ["a", "A", "a ", "å", "a\u030a", "\udc80", "\udc81", "?", "\0", "\0\0", "x" * 10_000]
-    pseudonyms = [privatizer.admit(user) for user in users]
-    assert len(set(pseudonyms)) == len(users)
-    assert all(len(pseudonym) == 32 for pseudonym in pseudonyms)
-
-
-def test_another_study_gives_the_same_user_another_pseudonym():
-    plan = PRIVATE_PLANS["reward"]
-    epoch = Study(plan).next_epoch()
-    pseudonyms = {make_privatizer(plan, epoch).admit("u-17") for _ in range(20)}
-    assert len(pseudonyms) == 20
-
-
-def test_a_study_has_one_key_and_has_it_before_the_first_epoch():
-    privatizer = Privatizer(PLAN)
-    with pytest.raises(InvalidArgument, match="key: expected a key for pseudonyms"):
-        privatizer.open(EPOCH)
-    privatizer.identify(privatizer.new_key())
-    with pytest.raises(InvalidArgument, match="key: expected a single one"):
-        privatizer.identify(privatizer.new_key())
-
-
-@pytest.mark.parametrize("key", ["", "ab", "AB" * 32, "xy" * 32, "ab" * 33])
-def test_a_key_is_64_hexadecimal_digits(key):
-    with pytest.raises(InvalidArgument, match="key: expected 64 hexadecimal digits") as refused:
-        UserKey(key)
-    assert not key or key not in str(refused.value).replace("hexadecimal", "")
-
-
-def test_a_key_does_not_show_itself():
-    key = Privatizer(PLAN).new_key()
-    assert key.key not in f"{key} {key!r}"
+def test_without_privacy_nothing_is_called_private():
+    assert make_privatizer().release().private is False
 
 
 # -- rounds that are looked at again
@@ -338,13 +273,12 @@ class Played:
     def __init__(self, plan, seed=3):
         self.plan, self.simulation = plan, Simulation(seed)
         self.privatizer, self.study = Privatizer(plan, self.simulation), Study(plan)
-        self.privatizer.identify(self.privatizer.new_key())
         self.looked_at, self.points, self.due = LookedAt(plan), {}, {}
         self.told, self.fates = [], {"late": 0, "abandoned": 0, "expired": 0}
 
     def answer(self, number):
         reward = (number * 0.6180339887498949) % 1.0
-        self.privatizer.tell(self.privatizer.answer(number, reward))
+        self.privatizer.tell(Told(number, self.plan.clip(reward)))
         self.told.append((self.points[number], self.plan.centred(reward)))
 
     def ask(self, epoch, number):
@@ -439,7 +373,6 @@ def test_the_order_of_answers_does_not_show_when_they_are_looked_at_again():
     for seed in range(4):
         simulation = Simulation(1)
         privatizer, study, asked = Privatizer(plan, simulation), Study(plan), 0
-        privatizer.identify(privatizer.new_key())
         for _ in range(4):
             epoch = study.next_epoch()
             study = study.opened(epoch)

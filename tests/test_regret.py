@@ -12,10 +12,7 @@ from discreet.errors import InvalidArgument, OutOfReach
 from discreet.learning.regret_bounds import (
     crossover,
     feature_count,
-    general_rate,
     information_gain,
-    joint_rate,
-    local_rate,
     prior_bound,
     regret_bound,
 )
@@ -105,17 +102,6 @@ def test_a_bound_that_grows_with_every_round_never_crosses():
 # -- rates
 
 
-def test_the_rates_grow_as_their_corollaries_say():
-    common = {"delta": 0.1, "inputs": 2, "information": 30.0}
-    strong, weak = (joint_rate(epsilon=e, rounds=1024, **common) for e in (1e-8, 1e-6))
-    assert strong / weak == pytest.approx(10.0, rel=2e-3)  # alpha^(-1/2)
-    long, short = (local_rate(epsilon=1.0, rounds=t, **common) for t in (1 << 20, 1 << 10))
-    assert long / short == pytest.approx(2.0**7.5 * 2.0)  # T^(3/4), and ln T doubles to the 1
-    gain = {"rounds": 1024, "inputs": 2}
-    four, one = (general_rate(CALM, information=g, **gain) for g in (4.0, 1.0))
-    assert four / one == pytest.approx(2.0)
-
-
 # -- information and features
 
 
@@ -169,7 +155,6 @@ def test_the_paper_asks_for_more_features_than_anyone_has():
         (lambda: information_gain(np.ones(3), rounds=1, noise_variance=1.0), "phi"),
         (lambda: information_gain(np.eye(3), rounds=0, noise_variance=1.0), "rounds"),
         (lambda: information_gain(np.eye(3), rounds=1, noise_variance=0.0), "noise_variance"),
-        (lambda: joint_rate(epsilon=1.0, delta=1.0, rounds=9, inputs=1, information=1.0), "delta"),
     ],
 )
 def test_what_makes_no_sense_is_refused(call, argument):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -24,7 +24,6 @@ from discreet.learning.theory import (
     largest_std,
     log_determinant,
     mean_length,
-    noisy_features,
     width,
 )
 from discreet.privacy.clipping import Noise
@@ -69,17 +68,6 @@ def test_a_shift_is_more_regularisation(shift, ridge):
     np.testing.assert_array_equal(one.coefficients, two.coefficients)
     determinant = np.linalg.slogdet(gram + (ridge + shift) * np.eye(M))[1]
     assert log_determinant(one) == pytest.approx(determinant, rel=1e-9, abs=1e-9)
-
-
-@settings(max_examples=30)
-@given(seed=st.integers(0, 1000), rounds=st.integers(1, 20))
-def test_noisy_features_have_the_noisy_gram(seed, rounds):
-    phi, _, gram, _ = sums(seed, rounds)
-    half = generator(seed).standard_normal((M, M))
-    positive = half @ half.T
-    stacked = noisy_features(phi, positive)
-    assert stacked.shape == (rounds + M, M)
-    np.testing.assert_allclose(stacked.T @ stacked, gram + positive, atol=1e-9)
 
 
 # -- spectral bounds
@@ -244,8 +232,6 @@ def test_widths_contain_the_function_in_every_round(strategy):
             lambda: estimate(FEATURES, np.eye(M), np.ones(M), regularisation=1.0, shift=-1.0),
             "shift",
         ),
-        (lambda: noisy_features(np.ones((3, 2)), -np.eye(2)), "perturbation"),
-        (lambda: noisy_features(np.ones((3, 2)), np.eye(3)), "perturbation"),
         (lambda: Levels.of(Tree(), 0), "horizon"),
         (lambda: Levels.of(Tree(), 4).norm(5, failure=0.0), "failure"),
         (lambda: Levels.of(Tree(), 4).norm(0, failure=0.1), "dimension"),

@@ -1,6 +1,6 @@
 """Arrays by what they hold, arrays that nobody can write to, and points as rows."""
 
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,19 @@ def frozen(array: Array) -> Array:
     copy = array.copy()
     copy.setflags(write=False)
     return copy
+
+
+def frozen_integers(argument: str, given: object) -> Integers:
+    """A frozen vector of 64-bit integers, or an error.
+
+    >>> frozen_integers("sums", np.array([1.5]))
+    Traceback (most recent call last):
+    discreet.errors.InvalidArgument: sums: expected a vector of 64-bit integers
+    """
+    array = cast(Integers, given if isinstance(given, np.ndarray) else np.empty(0))
+    if array.ndim != 1 or array.dtype != np.int64:
+        raise InvalidArgument(argument, "a vector of 64-bit integers")
+    return frozen(array)
 
 
 def as_rows(argument: str, given: ArrayLike, columns: int | None = None) -> Floats:

@@ -133,7 +133,7 @@ class Bandit(Role):
     @property
     def open_trials(self) -> tuple[int, ...]:
         """The numbers of the trials that wait for a reward: not public."""
-        return self._roles.open_rounds
+        return self._roles.session.open_rounds
 
     # -- what is public
 
@@ -150,7 +150,7 @@ class Bandit(Role):
     @property
     def asked(self) -> int:
         """The number of asks so far."""
-        return self._roles.asked
+        return self._roles.session.asked
 
     def best(self, *, context: Mapping[str, object] | None = None) -> Recommendation:
         """The action with the highest posterior mean; from the releases alone."""
@@ -166,7 +166,7 @@ class Bandit(Role):
         number: object = trial.number if isinstance(trial, Trial) else trial
         if isinstance(number, bool) or not isinstance(number, numbers.Integral):
             raise InvalidArgument("trial", "a Trial, or its number")
-        asked = self._roles.find(int(number))
+        asked = self._roles.session.find(int(number))
         if isinstance(trial, Trial) and trial.action != self.plan.domain.decode(asked.point):
             raise UnknownTrial(f"trial {number} of this study is another one: wrong study?")
         return asked

@@ -1,7 +1,8 @@
-"""Numbers as arguments: plain, finite and within bounds, or an error that says which and why."""
+"""Plain arguments: numbers within bounds, and digits; or an error that says which and why."""
 
 import math
 import numbers
+from re import fullmatch
 
 from discreet.errors import InvalidArgument
 
@@ -59,3 +60,14 @@ def whole(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 0:
         raise InvalidArgument(name, "a whole number of at least 0", value)
     return int(value)
+
+
+def hexadecimal(name: str, value: object, digits: int) -> None:
+    """Refuse what is not so many hexadecimal digits; what came is in no error.
+
+    >>> hexadecimal("id", "someone", 32)
+    Traceback (most recent call last):
+    discreet.errors.InvalidArgument: id: expected 32 hexadecimal digits
+    """
+    if not isinstance(value, str) or not fullmatch(f"[0-9a-f]{{{digits}}}", value):
+        raise InvalidArgument(name, f"{digits} hexadecimal digits")

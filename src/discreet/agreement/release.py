@@ -2,12 +2,9 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from re import fullmatch
-
-import numpy as np
 
 from discreet import checks
-from discreet.arrays import Integers, frozen
+from discreet.arrays import Integers, frozen_integers
 from discreet.errors import InvalidArgument
 from discreet.storage import canonical
 
@@ -43,20 +40,15 @@ class Release:
 
     def __post_init__(self) -> None:
         for name in ("epoch", "previous"):
-            value: object = getattr(self, name)
-            if not isinstance(value, str) or not fullmatch("[0-9a-f]{64}", value):
-                raise InvalidArgument(name, "a digest of 64 hexadecimal digits")
+            checks.hexadecimal(name, getattr(self, name), 64)
         checks.whole("asks", self.asks)
         if self.reports is not None:
             checks.whole("reports", self.reports)
             if self.reports > self.asks:
                 raise InvalidArgument("reports", f"at most one for each of {self.asks} asks")
-        array = isinstance(self.integers, np.ndarray)  # pyright: ignore[reportUnnecessaryIsInstance]
-        if not array or self.integers.ndim != 1 or self.integers.dtype != np.int64:
-            raise InvalidArgument("integers", "a vector of 64-bit integers")
         if not isinstance(self.private, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidArgument("private", "True or False")
-        object.__setattr__(self, "integers", frozen(self.integers))
+        object.__setattr__(self, "integers", frozen_integers("integers", self.integers))
 
     @cached_property
     def digest(self) -> str:

@@ -13,10 +13,8 @@ from discreet.agreement.prior import Prior
 from discreet.agreement.schedule import (
     Exploration,
     Schedule,
-    exact_schedule,
     joint_schedule,
     local_schedule,
-    prefix_schedule,
 )
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument
@@ -264,12 +262,16 @@ def looks_of(
 
 
 def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Schedule:
-    """Longer epochs where noise must be averaged out; in every round, as the paper, else."""
+    """Longer epochs where noise must be averaged out.
+
+    Where it is correlated, in every round as in the paper; without end, less and less often.
+    Without privacy looking costs nothing but time, so often.
+    """
     box = plan.decisions == "box"
     if plan.noise is not None:
-        return prefix_schedule(endless=plan.horizon is None)
+        return Schedule(1, growth=1.01 if plan.horizon is None else 1.0)
     if mu is None:
-        return exact_schedule(plan.domain, box=box)
+        return Schedule((10 if box else 5) * plan.domain.dimension, 1.1 if box else 1.05)
     if isinstance(plan.privacy, LocalDP):
         return local_schedule(mu, plan.domain, features, box=box)
     again = plan.looks is not None and len(plan.looks) > 1

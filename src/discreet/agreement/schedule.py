@@ -98,16 +98,6 @@ class Exploration:
 # -- which schedule, where the plan names none
 
 
-def exact_schedule(domain: Box, *, box: bool) -> Schedule:
-    """Without privacy: looking costs none, so often, where it costs little time either."""
-    return Schedule((10 if box else 5) * domain.dimension, 1.1 if box else 1.05)
-
-
-def prefix_schedule(*, endless: bool) -> Schedule:
-    """With correlated noise: in every round, as in the paper; without end, less and less often."""
-    return Schedule(1, growth=1.01 if endless else 1.0)
-
-
 def joint_schedule(
     mu: float, domain: Box, features: FeatureMap, *, box: bool, again: bool
 ) -> Schedule:

@@ -22,9 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
+from discreet.agreement.plan import Plan
 from discreet.arrays import Floats
+from discreet.domain.box import Box
+from discreet.features.kernels import SquaredExponential
+from discreet.privacy.budget import GaussianPrivacy, JointDP
 
 FALSE_ALARM = 1e-6
+#: The delta of the plans that are audited.
+DELTA = 0.01
 SHARPNESS = 0.85
 
 
@@ -43,6 +49,18 @@ class Finding:
         if self.control:
             return self.lower_bound > self.claim
         return SHARPNESS * self.claim <= self.lower_bound <= self.claim
+
+
+def audited_plan(mu: float, **parts: Any) -> Plan:
+    """A small plan of which one round costs about mu, joint unless `privacy` says otherwise."""
+    usual: dict[str, Any] = {
+        "domain": Box({"dose": (0, 10)}),
+        "privacy": JointDP(GaussianPrivacy(mu).epsilon(DELTA), DELTA),
+        "kernel": SquaredExponential(0.2),
+        "kernel_error": 1e-2,
+        "name": "audit",
+    }
+    return Plan(**(usual | parts))
 
 
 class Normals(Protocol):

@@ -9,15 +9,21 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from discreet.agreement.plan import Decisions, Plan, Schedule
+from discreet.agreement.plan import Plan, Schedule
 from discreet.agreement.release import Release
 from discreet.arrays import Floats, Integers
-from discreet.audit.contest import FALSE_ALARM, Contest, Finding, Play, lower_bound
+from discreet.audit.contest import (
+    DELTA,
+    FALSE_ALARM,
+    Contest,
+    Finding,
+    Play,
+    audited_plan,
+    lower_bound,
+)
 from discreet.audit.looks import looks_trials
 from discreet.audit.streams import node_trials, stream_trials
 from discreet.bandit import Bandit, Trial
-from discreet.domain.box import Box
-from discreet.features.kernels import SquaredExponential
 from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
 from discreet.privacy.announced import AnnouncedEncoding
@@ -149,23 +155,17 @@ def _local_trials() -> Iterator[tuple[Game, str | None, Play]]:
 
 
 def _plan(kind: EncodingName, mu: float, *, local: bool = False) -> Plan:
-    decisions: Decisions = "box" if kind == "reward" else "candidates"
     rewards_only = kind == "announced"
-    delta = 0.01
-    epsilon = GaussianPrivacy(mu).epsilon(delta)
-    joint = JointDP(epsilon, delta, protect="rewards" if rewards_only else "decisions")
-    privacy = LocalDP(epsilon, delta) if local else joint
-    return Plan(
-        domain=Box({"dose": (0, 10)}),
-        privacy=privacy,
-        kernel=SquaredExponential(0.2),
-        decisions=decisions,
+    epsilon = GaussianPrivacy(mu).epsilon(DELTA)
+    joint = JointDP(epsilon, DELTA, protect="rewards" if rewards_only else "decisions")
+    return audited_plan(
+        mu,
+        privacy=LocalDP(epsilon, DELTA) if local else joint,
+        decisions="box" if kind == "reward" else "candidates",
         public_decisions=rewards_only,
         encoding=kind,
-        kernel_error=1e-2,
         schedule=Schedule(first=200),
         noise_std=0.02,
-        name=f"audit of {kind}",
     )
 
 
@@ -306,7 +306,7 @@ class PeekingBandit(Bandit):
         """The candidate that is farthest from the newest open trial's action."""
         if not self.open_trials:
             return super().ask(candidates, **brought)
-        pending = self._roles.find(self.open_trials[-1]).point
+        pending = self._roles.session.find(self.open_trials[-1]).point
         apart = np.abs(self.plan.domain.encode(candidates) - pending).sum(axis=1)
         farthest = int(np.argmax(apart))
         return replace(super().ask(candidates[[farthest]], **brought), chosen=farthest)

@@ -13,12 +13,10 @@ import numpy as np
 
 from discreet.agreement.plan import Plan, Schedule
 from discreet.arrays import Integers
+from discreet.audit.contest import audited_plan
 from discreet.audit.streams import GlassPrivatizer, NodeGame, NodePlay, from_nodes
-from discreet.domain.box import Box
-from discreet.features.kernels import SquaredExponential
 from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
-from discreet.privacy.budget import GaussianPrivacy, JointDP
 from discreet.privacy.looks import FOUR_LOOKS, Looks
 from discreet.protocol.records import Asked, Told
 
@@ -44,7 +42,8 @@ def game(
 def looks_trials(claims: tuple[float, ...]) -> Iterator[tuple[NodeGame, str | None, NodePlay]]:
     """Four looks at each claim, and the controls at the first."""
     for claim in claims:
-        plan = _plan(claim)
+        schedule = Schedule(first=50, growth=1.2)
+        plan = audited_plan(claim, schedule=schedule, noise_std=0.02, looks=FOUR_LOOKS)
         name = f"privatizer with four looks, mu {claim:g}"
         yield game(plan, name), None, from_nodes
         if claim == claims[0]:
@@ -97,24 +96,9 @@ CONTROLS: dict[str, Callable[[Plan], GlassPrivatizer]] = {
 }
 
 
-def _plan(mu: float) -> Plan:
-    delta = 0.01
-    return Plan(
-        domain=Box({"dose": (0, 10)}),
-        privacy=JointDP(GaussianPrivacy(mu).epsilon(delta), delta),
-        kernel=SquaredExponential(0.2),
-        kernel_error=1e-2,
-        schedule=Schedule(first=50, growth=1.2),
-        noise_std=0.02,
-        looks=FOUR_LOOKS,
-        name="audit of looks",
-    )
-
-
 def _epochs(plan: Plan) -> tuple[Epoch, ...]:
     """Those of a study in which everyone answers alike."""
     privatizer, study = GlassPrivatizer(plan), Study(plan)
-    privatizer.identify(privatizer.new_key())
     for _ in range(RELEASES):
         epoch = study.next_epoch()
         _play(privatizer, epoch, OTHERS)
@@ -124,7 +108,6 @@ def _epochs(plan: Plan) -> tuple[Epoch, ...]:
 
 def _sums(privatizer: GlassPrivatizer, epochs: tuple[Epoch, ...], own: float) -> Integers:
     """What is released but for noise, this being the first answer of the second epoch."""
-    privatizer.identify(privatizer.new_key())
     for epoch in epochs:
         _play(privatizer, epoch, own if epoch.number == 1 else OTHERS)
         privatizer.release()

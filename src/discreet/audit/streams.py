@@ -24,11 +24,9 @@ from scipy.linalg import solve_triangular
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.arrays import Floats, Integers
-from discreet.audit.contest import Normals
-from discreet.domain.box import Box
-from discreet.features.kernels import SquaredExponential
+from discreet.audit.contest import Normals, audited_plan
 from discreet.learning.study import Study
-from discreet.privacy.budget import GaussianPrivacy, JointDP, Simulation
+from discreet.privacy.budget import Simulation
 from discreet.privacy.correlation import BLT, SquareRoot, State, Strategy, Tree, multiplier
 from discreet.privacy.encodings import EncodingName
 from discreet.privacy.streams import CORRELATIONS, Correlation
@@ -213,7 +211,8 @@ def node_trials(claims: tuple[float, ...]) -> Iterator[tuple[NodeGame, str | Non
     for noise in CORRELATIONS:
         for encoding in ENCODED[noise]:
             for claim in claims:
-                plan = _plan(noise, encoding, claim)
+                parts = {"decisions": "candidates", "encoding": encoding, "noise": noise}
+                plan = audited_plan(claim, **parts, horizon=RELEASES)
                 name = f"privatizer with {noise}, {encoding}, mu {claim:g}"
                 game = NodeGame.of(plan, name)
                 yield game, None, from_nodes
@@ -229,25 +228,9 @@ ENCODED: dict[Correlation, tuple[EncodingName, ...]] = {
 }
 
 
-def _plan(noise: Correlation, encoding: EncodingName, mu: float) -> Plan:
-    delta = 0.01
-    return Plan(
-        domain=Box({"dose": (0, 10)}),
-        privacy=JointDP(GaussianPrivacy(mu).epsilon(delta), delta),
-        kernel=SquaredExponential(0.2),
-        kernel_error=1e-2,
-        decisions="candidates",
-        encoding=encoding,
-        noise=noise,
-        horizon=RELEASES,
-        name=f"audit of {noise}",
-    )
-
-
 def _nodes(plan: Plan, first: float, *, prefixes: bool = False) -> Integers:
     """What the privatizer would release in every round but for noise, the first answer given."""
     privatizer, study = GlassPrivatizer(plan), Study(plan)
-    privatizer.identify(privatizer.new_key())
     for number in range(RELEASES):
         epoch = study.next_epoch()
         privatizer.open(epoch)

@@ -70,7 +70,7 @@ def forecast_command(
     model: Annotated[
         Trust | None,
         typer.Option(
-            help="joint: with a trusted privatizer; local: noise on every report.  "
+            help="joint: with a trusted custodian; local: noise on every report.  "
             "[the plan's, or joint]"
         ),
     ] = None,

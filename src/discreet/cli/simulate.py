@@ -40,7 +40,7 @@ def simulate_command(
     model: Annotated[
         Model | None,
         typer.Option(
-            help="none: no privacy; joint: JointDP, with a trusted privatizer; local: LocalDP, "
+            help="none: no privacy; joint: JointDP, with a trusted custodian; local: LocalDP, "
             "with noise on every report; random: uniform play.  [the plan's, or none]"
         ),
     ] = None,

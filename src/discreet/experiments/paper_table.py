@@ -18,7 +18,7 @@ from discreet.arrays import Floats
 from discreet.experiments.contenders import Played, Trial, play
 from discreet.experiments.paper import BETA, FIGURE_ROUNDS, YARDSTICK
 from discreet.experiments.sweep import said, sweep
-from discreet.experiments.tables import in_words
+from discreet.experiments.tables import cell, head, in_words, line
 
 RUNS = 20
 NOISES = ("as printed, std", "as printed", "tree", "square root", "BLT")
@@ -39,22 +39,18 @@ def table(rows: Iterable[Played]) -> list[str]:
     """Markdown: mean regret, its standard error and, in brackets, the number of runs."""
     found = _collected(rows)
     levels = sorted({level for _, level in found}, reverse=True)
-    lines = [
-        "| way | " + " | ".join(f"epsilon = {level:g}" for level in levels) + " |",
-        "|---|" + "---|" * len(levels),
-    ]
+    lines = head(["way", *(f"epsilon = {level:g}" for level in levels)])
     for way in (*WAYS, YARDSTICK):
         runs = [found.get((way, level), {}) for level in levels]
-        words = [f"{in_words([*r.values()])} ({len(r)})" if r else "" for r in runs]
-        if any(words):
-            lines.append(f"| {way} | " + " | ".join(words) + " |")
+        if any(runs):
+            lines.append(line([way, *(cell([*r.values()]) if r else "" for r in runs)]))
     return lines
 
 
 def slopes(rows: Iterable[Played]) -> list[str]:
     """How log regret falls with log epsilon, by least squares; the paper predicts -1/2."""
     found = _collected(rows)
-    lines = ["| way | slope |", "|---|---|"]
+    lines = head(["way", "slope"])
     for way in SLOPES:
         levels = sorted(level for name, level in found if name == way)
         if len(levels) < 2:
@@ -64,7 +60,7 @@ def slopes(rows: Iterable[Played]) -> list[str]:
         logs = np.log(np.array([[level[run] for run in common] for level in runs]))
         x = np.log(levels) - np.mean(np.log(levels))
         each: Floats = x @ logs / (x @ x)  # a slope for each run: all levels share its world
-        lines.append(f"| {way} | {in_words(each.tolist(), digits=2)} ({len(common)}) |")
+        lines.append(line([way, f"{in_words(each.tolist(), digits=2)} ({len(common)})"]))
     return lines
 
 

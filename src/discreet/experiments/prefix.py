@@ -10,7 +10,7 @@ normal (errata, section 1). Then it plays
 
     argmax of mean(x) + beta std(x),    mean = phi V^-1 u~,    std = rho ||phi||_(V^-1),
 
-where V is S~ made positive, by a shift or by clipping its eigenvalues (errata, section 3).
+where V is S~ made positive by a shift (errata, section 3).
 The estimators, practical and proven, are those of a real study (`prefix_belief`). Here is only a
 fast way to play with any noise, also one that is not calibrated: everything is seeded and floating
 point, simulation only, **not private**. `simulate` plays the real thing, with
@@ -30,7 +30,7 @@ from discreet.agreement.resolve import OPTIMISM
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.learning.posterior import Posterior
-from discreet.learning.prefix_belief import RIDGE, Estimator, Practical, Prefix, Proven
+from discreet.learning.prefix_belief import Practical, Prefix, Proven
 from discreet.learning.search import Score, maximise
 from discreet.learning.theory import calibrated
 from discreet.privacy.clipping import Noise
@@ -38,8 +38,6 @@ from discreet.privacy.correlation import State, Strategy, Tree
 from discreet.simulation.play import Run, Setting, UniformPlayer, plan_for
 from discreet.simulation.worlds import MakeProblem, Options, World, row_of, values_of
 
-#: How noise is split between gram and cross, unless a caller says otherwise.
-SHARE = 1.0
 #: Who looks seldom looks when a twentieth was added, or a hundredth where no noise hides it.
 NOISY, NOISELESS = 1.05, 1.01
 
@@ -234,16 +232,13 @@ def simulate_prefix(
     growth: float | None = None,
     confidence: Confidence = "practical",
     norm: float = 1.0,
-    estimator: Estimator = "shift",
     beta: float = OPTIMISM,
-    share: float = SHARE,
-    ridge: float = RIDGE,
 ) -> Run:
     """Play Algorithm 1 in the world that `simulate` draws for (seed, run). Not private: seeded.
 
     `strategy` correlates `len(release_times(rounds, every=every, growth=growth))` releases.
     `confidence="theory"` plays it as proven, for functions of at most this `norm` (`Proven`);
-    estimator, beta and ridge are of the practical rule alone.
+    beta is of the practical rule alone.
 
     >>> from discreet.simulation.problems import find_problem
     >>> from discreet.privacy.correlation import SquareRoot
@@ -256,10 +251,8 @@ def simulate_prefix(
     world = World.draw(make_problem, seed=seed, run=run)
     plan = plan_for(world.problem, Setting(rounds=rounds), world.decisions, f"prefix {seed}.{run}")
     times = release_times(rounds, every=every, growth=growth)
-    if not 0.0 < checks.number("share", share) <= 1.0:
-        raise InvalidArgument("share", "a number in (0, 1]", share)
-    noise = calibrated(strategy, releases=len(times), mu=privacy_mu, share=share)
-    rule: Server = Practical(estimator, beta, ridge, len(times))
+    noise = calibrated(strategy, releases=len(times), mu=privacy_mu)
+    rule: Server = Practical(beta, len(times))
     if confidence == "theory":
         rule = Proven.of(plan, strategy, noise, len(times), norm)
     elif confidence != "practical":

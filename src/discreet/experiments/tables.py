@@ -44,28 +44,28 @@ def cell_of(rows: Sequence[Played], problem: str, way: str, level: float) -> lis
 def level_table(rows: Sequence[Played], symbol: str) -> list[str]:
     """Regret at the end for each way and level of epsilon or delta."""
     levels = sorted({level_of(row, symbol) for row in rows}, reverse=True)
-    lines = _head(["", *(f"{_greek(symbol)} = {level:g}" for level in levels)])
+    lines = head(["", *(f"{_greek(symbol)} = {level:g}" for level in levels)])
     for way in COMPARED:
         cells = [
             [row.regret for row in rows if row.way == way and level_of(row, symbol) == level]
             for level in levels
         ]
-        lines.append(_line([NAMES[way], *(_cell(cell) for cell in cells)]))
+        lines.append(line([NAMES[way], *map(cell, cells)]))
     return lines
 
 
 def regret_table(rows: Sequence[Played]) -> list[str]:
     """The paper's table: its published numbers, its algorithm printed and exact, and ours."""
     uniform = [cell_of(rows, function, YARDSTICK, math.inf) for function in FUNCTIONS]
-    lines = _head(["α", "", *FUNCTIONS])
-    lines.append(_line(["", YARDSTICK, *(_cell(cell) for cell in uniform)]))
+    lines = head(["α", "", *FUNCTIONS])
+    lines.append(line(["", YARDSTICK, *map(cell, uniform)]))
     for level in LEVELS:
         label = "none" if math.isinf(level) else f"{level:g}"
         published = [f"{PUBLISHED[function][level]:.0f}" for function in FUNCTIONS]
-        lines.append(_line([label, "published", *published]))
+        lines.append(line([label, "published", *published]))
         for way in COMPARED:
             cells = [cell_of(rows, function, way, level) for function in FUNCTIONS]
-            lines.append(_line([label, NAMES[way], *(_cell(cell) for cell in cells)]))
+            lines.append(line([label, NAMES[way], *map(cell, cells)]))
     return lines
 
 
@@ -74,17 +74,17 @@ def ablation_table(rows: Sequence[Played]) -> list[str]:
     problems = list(dict.fromkeys(row.problem for row in rows))
     levels = sorted({row.epsilon for row in rows}, reverse=True)
     columns = [(problem, level) for problem in problems for level in levels]
-    lines = _head(["", *(f"{problem}, ε = {level:g}" for problem, level in columns)])
+    lines = head(["", *(f"{problem}, ε = {level:g}" for problem, level in columns)])
     for step in STEPS:
         cells = [cell_of(rows, problem, step, level) for problem, level in columns]
-        lines.append(_line([CHANGES[step], *(_cell(cell) for cell in cells)]))
+        lines.append(line([CHANGES[step], *map(cell, cells)]))
     return lines
 
 
 def feature_table(rows: Sequence[Measured]) -> list[str]:
     """Features that a wanted error takes by each method: proven and found errors beside."""
     methods = list(dict.fromkeys(row.method for row in rows))
-    lines = _head(["wanted error", *(f"{method}: m (proven; found)" for method in methods)])
+    lines = head(["wanted error", *(f"{method}: m (proven; found)" for method in methods)])
     for error in sorted({row.error for row in rows}, reverse=True):
         found = {row.method: row for row in rows if row.error == error}
         cells = [
@@ -93,18 +93,18 @@ def feature_table(rows: Sequence[Measured]) -> list[str]:
             else "–"
             for method in methods
         ]
-        lines.append(_line([f"{error:.1e}", *cells]))
+        lines.append(line([f"{error:.1e}", *cells]))
     return lines
 
 
 def growth_table(found: Sequence[Growth]) -> list[str]:
     """Regret after each octave, and the exponents."""
     rounds = found[0].rounds
-    lines = _head(["", *(f"T = {n:,}" for n in rounds), f"exponent, last {FITTED}", "theory"])
+    lines = head(["", *(f"T = {n:,}" for n in rounds), f"exponent, last {FITTED}", "theory"])
     for each in found:
         cells = [f"{m:.0f} ± {s:.0f}" for m, s in zip(each.mean, each.sem, strict=True)]
         exponent = f"{each.exponent:.3f} ± {each.error:.3f}"
-        lines.append(_line([each.model, *cells, exponent, f"{THEORY[each.model]:g}"]))
+        lines.append(line([each.model, *cells, exponent, f"{THEORY[each.model]:g}"]))
     return lines
 
 
@@ -117,13 +117,16 @@ def _greek(symbol: str) -> str:
     return "α" if symbol == "epsilon" else "β"
 
 
-def _cell(values: Sequence[float]) -> str:
+def cell(values: Sequence[float]) -> str:
+    """Mean, error and, in brackets, the number of runs."""
     return f"{in_words(values)} ({len(values)})" if values else "–"
 
 
-def _head(names: Sequence[str]) -> list[str]:
-    return [_line(names), "|" + "---|" * len(names)]
+def head(names: Sequence[str]) -> list[str]:
+    """The first two lines of a table."""
+    return [line(names), "|" + "---|" * len(names)]
 
 
-def _line(cells: Sequence[str]) -> str:
+def line(cells: Sequence[str]) -> str:
+    """One line of a table."""
     return "| " + " | ".join(cells) + " |"

@@ -17,8 +17,22 @@ from discreet.arrays import Floats, as_rows
 from discreet.errors import InvalidArgument
 
 
+class _Stretched:
+    """What kernels with lengthscales share."""
+
+    lengthscale: float | tuple[float, ...]
+
+    def check(self, dimension: int) -> None:
+        """Refuse a dimension the lengthscales do not fit."""
+        _lengthscales(self.lengthscale, dimension)
+
+    def lengthscales(self, dimension: int) -> Floats:
+        """One lengthscale per coordinate."""
+        return _lengthscales(self.lengthscale, dimension)
+
+
 @dataclass(frozen=True)
-class SquaredExponential:
+class SquaredExponential(_Stretched):
     """k(delta) = exp(-sum_j (delta_j / l_j)^2 / 2); one lengthscale, or one per coordinate.
 
     >>> SquaredExponential(0.5)([[0.0]], [[0.0], [0.5]]).round(4)
@@ -29,14 +43,6 @@ class SquaredExponential:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lengthscale", _lengthscale(self.lengthscale))
-
-    def check(self, dimension: int) -> None:
-        """Refuse a dimension the lengthscales do not fit."""
-        _lengthscales(self.lengthscale, dimension)
-
-    def lengthscales(self, dimension: int) -> Floats:
-        """One lengthscale per coordinate."""
-        return _lengthscales(self.lengthscale, dimension)
 
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Floats:
         """The matrix k(x_i - y_j)."""
@@ -75,7 +81,7 @@ class SquaredExponential:
 
 
 @dataclass(frozen=True)
-class Matern:
+class Matern(_Stretched):
     """Matern kernels of smoothness 1/2, 3/2 and 5/2.
 
     With s = sqrt(2 nu) r: exp(-s), (1 + s) exp(-s), (1 + s + s^2 / 3) exp(-s), where r is
@@ -99,14 +105,6 @@ class Matern:
             raise InvalidArgument("form", "'isotropic' or 'product'", self.form)
         object.__setattr__(self, "smoothness", float(self.smoothness))
         object.__setattr__(self, "lengthscale", _lengthscale(self.lengthscale))
-
-    def check(self, dimension: int) -> None:
-        """Refuse a dimension the lengthscales do not fit."""
-        _lengthscales(self.lengthscale, dimension)
-
-    def lengthscales(self, dimension: int) -> Floats:
-        """One lengthscale per coordinate."""
-        return _lengthscales(self.lengthscale, dimension)
 
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Floats:
         """The matrix k(x_i - y_j)."""

@@ -1,6 +1,6 @@
 """x -> phi(x): Fourier features of a rule, the monomials of a polynomial, and sums over groups.
 
-Every map states ||phi(x)|| <= 1 (`norm_bound`) and a uniform bound on |phi(x) . phi(y) - k(x, y)|
+Every map has ||phi(x)|| <= 1 and states a uniform bound on |phi(x) . phi(y) - k(x, y)|
 over the domain it was chosen for (`error_bound`). Maps are frozen public data.
 """
 
@@ -81,11 +81,6 @@ class FourierFeatures:
         return self.frequencies.shape[1]
 
     @property
-    def norm_bound(self) -> float:
-        """||phi(x)||: exactly 1."""
-        return 1.0
-
-    @property
     def groups(self) -> tuple[Group, ...]:
         """One group: all coordinates, all features."""
         return _one_group(self.inputs, self.dimension)
@@ -157,11 +152,6 @@ class PolynomialFeatures:
     def dimension(self) -> int:
         """The number of features m."""
         return len(self._exponents)
-
-    @property
-    def norm_bound(self) -> float:
-        """||phi(x)|| <= 1 on the unit cube."""
-        return 1.0
 
     @property
     def error_bound(self) -> float:
@@ -269,11 +259,6 @@ class AdditiveFeatures:
     def dimension(self) -> int:
         """The number of features m."""
         return sum(part.features.dimension for part in self.parts)
-
-    @property
-    def norm_bound(self) -> float:
-        """sqrt(sum of weights) <= 1."""
-        return math.sqrt(math.fsum(part.weight for part in self.parts))
 
     @property
     def error_bound(self) -> float:

@@ -83,28 +83,6 @@ def hermite_nodes(nodes: int) -> tuple[Floats, Floats]:
     return math.sqrt(2.0) * x, w / math.fsum(w)
 
 
-def hermite_error_bound(
-    nodes: int, lengthscale: float | tuple[float, ...], widths: tuple[float, ...] = (1.0,)
-) -> float:
-    """The paper's Theorem 2 (QFF Error), on a box of any widths.
-
-    d 2^(d-1) sqrt(pi/2) (e / (4 nu^2 nodes))^nodes, with nu the smallest ratio of lengthscale
-    to width. It holds: the Gauss-Hermite remainder is nodes!/(2 nodes)! (D/l)^(2 nodes) in one
-    coordinate, Stirling makes that at most 0.77 (e D^2 / (4 l^2 nodes))^nodes, and the d
-    coordinates add up. So the factors 2^(d-1) and sqrt(pi/2) are not needed.
-
-    >>> f"{hermite_error_bound(20, 1.0, (1.0, 1.0)):.1e}"
-    '2.1e-29'
-    """
-    SquaredExponential(lengthscale).check(len(widths))
-    scales = SquaredExponential(lengthscale).lengthscales(len(widths))
-    nu = float(np.min(scales / np.array(widths)))
-    dimension = len(widths)
-    constant = dimension * 2.0 ** (dimension - 1) * math.sqrt(math.pi / 2.0)
-    exponent = nodes * (1.0 - math.log(4.0 * nu * nu * nodes))
-    return constant * _exp(exponent)  # Thm. 2
-
-
 def hermite_remainder(nodes: int, extent: float) -> float:
     """sup |k~ - k| <= nodes!/(2 nodes)! extent^(2 nodes): one coordinate, extent D/l.
 

@@ -14,10 +14,8 @@ runs exactly as proven. Nothing here reads anything but the plan and its release
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
-from scipy.linalg import eigh
 
 from discreet import checks
 from discreet.agreement.correlated import Correlated
@@ -35,10 +33,6 @@ from discreet.privacy.correlation import State, Strategy
 from discreet.privacy.encodings import Encoding
 from discreet.privacy.moments import gram_of
 
-Estimator = Literal["shift", "clip"]
-
-#: The ridge of "clip", in off-diagonal stds times sqrt(m): a GOE's largest eigenvalue is 2.
-RIDGE = 4.0
 #: The noise of some release exceeds Lambda with at most this probability (the errata's zeta).
 FAILURE = 0.1
 
@@ -57,20 +51,15 @@ class Prefix:
 class Practical:
     """The practical rule: constants known before any data.
 
-    >>> Practical(optimism=1.0).estimator
-    'shift'
+    >>> Practical().optimism
+    0.3
     """
 
-    estimator: Estimator = "shift"
     optimism: float = OPTIMISM
-    ridge: float = RIDGE
     releases: int = 1
 
     def __post_init__(self) -> None:
-        if self.estimator not in ("shift", "clip"):
-            raise InvalidArgument("estimator", "'shift' or 'clip'", self.estimator)
         checks.number("optimism", self.optimism, at_least=0.0)
-        checks.number("ridge", self.ridge, at_least=0.0)
         checks.count("releases", self.releases)
 
     def reward(self, plan: Plan, reward: float) -> float:
@@ -93,19 +82,13 @@ class Practical:
         return 1.96 * std
 
     def positive(self, gram: Floats, std: float, prior: float) -> Floats:
-        """V: S~ + (prior + 2 Lambda) I, or S~ without negative eigenvalues, plus a ridge.
+        """V = S~ + (prior + 2 Lambda) I.
 
         Lambda = std (2 sqrt(m) + 2 sqrt(ln(4 T / zeta)))  bounds the noise of all T releases.
         """
-        m = len(gram)
-        if self.estimator == "shift":
-            spectral = std * (
-                2.0 * math.sqrt(m) + 2.0 * math.sqrt(math.log(4 * self.releases / FAILURE))
-            )
-            return _lifted(gram, prior, 2.0 * spectral)
-        values, vectors = eigh(gram)
-        kept = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return _lifted(kept, prior, self.ridge * std * math.sqrt(m))
+        logs = math.sqrt(math.log(4 * self.releases / FAILURE))
+        spectral = 2.0 * std * (math.sqrt(len(gram)) + logs)
+        return gram + (prior + 2.0 * spectral) * np.eye(len(gram))
 
 
 @dataclass(frozen=True)
@@ -232,7 +215,3 @@ def _agreed(plan: Plan) -> Correlated:
 def _end(plan: Plan) -> float:
     """The larger end of the rewards' range: R."""
     return max(map(abs, plan.rewards))
-
-
-def _lifted(matrix: Floats, *by: float) -> Floats:
-    return matrix + math.fsum(by) * np.eye(len(matrix))

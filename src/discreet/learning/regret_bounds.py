@@ -1,4 +1,4 @@
-"""What the paper promises of regret, as functions: bounds, rates, and when they say anything.
+"""What the paper promises of regret, as functions: bounds, and when they say anything.
 
 A bound that exceeds what playing at random costs says nothing. `crossover` finds the number of
 rounds from which a bound says something.
@@ -90,79 +90,6 @@ def crossover(bound: Callable[[int], float], *, uniform: float) -> int:
     return high
 
 
-# -- the rates of the corollaries: growth, without the constants that O(.) hides
-
-
-def general_rate(
-    spectrum: Spectrum,
-    *,
-    rounds: int,
-    inputs: int,
-    information: float,
-    norm: float = 1.0,
-    noise: float = 1.0,
-    failure: float = 0.1,
-) -> float:
-    """Corollary 1, with gamma_T the `information`, d the `inputs` and rho the `noise`:
-
-        sqrt(T gamma_T) (B sqrt(lambda_max) / rho + sqrt(ln(1/zeta) + (ln T^6)^(d+1)) + kappa / rho)
-
-    >>> calm = Spectrum(shift=2.0, smallest=1.0, largest=3.0, kappa=0.5)
-    >>> round(general_rate(calm, rounds=1024, inputs=2, information=20.0))
-    38702
-    """
-    logs = math.log(1.0 / failure) + (6.0 * _log(rounds)) ** (inputs + 1)
-    factor = (norm * math.sqrt(spectrum.largest) + spectrum.kappa) / noise + math.sqrt(logs)
-    return math.sqrt(rounds * information) * factor
-
-
-def joint_rate(
-    *,
-    epsilon: float,
-    delta: float,
-    rounds: int,
-    inputs: int,
-    information: float,
-    failure: float = 0.1,
-) -> float:
-    """Corollary 2, joint privacy (alpha, beta) = (epsilon, delta):
-
-        sqrt(T gamma_T) ((ln T)^((d+2)/4) sqrt(ln(1/beta) ln(1/zeta) / alpha) + (ln T)^((d+1)/2))
-
-    >>> strong, weak = (
-    ...     joint_rate(epsilon=e, delta=0.1, rounds=10**6, inputs=2, information=100.0)
-    ...     for e in (1e-9, 4e-9)
-    ... )
-    >>> round(strong / weak, 3)
-    2.0
-    """
-    price = math.sqrt(_price(epsilon, delta, failure)) * _log(rounds) ** ((inputs + 2) / 4.0)
-    return math.sqrt(rounds * information) * (price + _log(rounds) ** ((inputs + 1) / 2.0))
-
-
-def local_rate(
-    *,
-    epsilon: float,
-    delta: float,
-    rounds: int,
-    inputs: int,
-    information: float,
-    failure: float = 0.1,
-) -> float:
-    """Corollary 3, local privacy:
-
-        T^(3/4) (ln T)^((d+2)/4) sqrt(gamma_T ln(1/beta) ln(1/zeta) / alpha)
-
-    >>> one, four = (
-    ...     local_rate(epsilon=e, delta=0.1, rounds=99, inputs=2, information=9.0) for e in (1, 4)
-    ... )
-    >>> round(one / four, 9)
-    2.0
-    """
-    price = math.sqrt(information * _price(epsilon, delta, failure))
-    return rounds**0.75 * _log(rounds) ** ((inputs + 2) / 4.0) * price
-
-
 # -- information, and features
 
 
@@ -226,11 +153,3 @@ def feature_count(rounds: int, inputs: int, rule: FeatureRule = "true kernel") -
 
 def _log(rounds: int) -> float:
     return math.log(checks.count("rounds", rounds))
-
-
-def _price(epsilon: float, delta: float, failure: float) -> float:
-    epsilon = checks.number("epsilon", epsilon, above=0.0)
-    for name, value in (("delta", delta), ("failure", failure)):
-        if not 0.0 < checks.number(name, value) < 1.0:
-            raise InvalidArgument(name, "a number between 0 and 1", value)
-    return math.log(1.0 / delta) * math.log(1.0 / failure) / epsilon

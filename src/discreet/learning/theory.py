@@ -33,7 +33,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 from scipy.optimize import brentq
 from scipy.special import gammaincc, gammaln, ndtr
 
@@ -93,24 +92,6 @@ def log_determinant(estimated: Posterior) -> float:
     2.0
     """
     return 2.0 * float(np.sum(np.log(np.diag(estimated.factor))))
-
-
-def noisy_features(phi: Floats, perturbation: Floats) -> Floats:
-    """Phi~ = (Phi; Gamma) with Gamma^T Gamma = H: features whose gram is S + H (Definition 5).
-
-    H must have no negative eigenvalue, which the shift is for. The printed block-diagonal form
-    has the gram diag(S, H), of twice the side, where the algorithm uses S + H.
-
-    >>> np.abs(noisy_features(np.array([[1.0, 0.0]]), np.diag([4.0, 9.0]))).round(9).tolist()
-    [[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]]
-    """
-    if phi.ndim != 2 or perturbation.shape != 2 * phi.shape[1:]:
-        raise InvalidArgument("perturbation", "a square matrix of the features' number of columns")
-    values, vectors = eigh(perturbation)
-    if values[0] < -1e-9 * max(abs(values[-1]), 1e-300):
-        raise InvalidArgument("perturbation", "no negative eigenvalues: shift it first")
-    gamma = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
-    return np.concatenate([phi, gamma])
 
 
 # -- how large the noise of all releases is

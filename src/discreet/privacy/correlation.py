@@ -18,7 +18,7 @@ square root keeps all.
 
 One user in several rounds moves C x by a sum of columns, each times a change of its own. No entry
 of C is negative, so the worst changes all point the same way: the cost is the norm of the plain
-sum of columns (`several`). It is at most k sensitivities for k rounds, and exactly that when all
+sum of columns. It is at most k sensitivities for k rounds, and exactly that when all
 enter with the first release; among k different releases, where columns are Toeplitz and fall,
 the first k are the worst.
 
@@ -28,8 +28,6 @@ as the sums. Advanced twice with different normals, it would draw noise again, w
 """
 
 import math
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -86,10 +84,6 @@ class Independent:
         """sqrt(t)."""
         return np.sqrt(np.arange(1.0, checks.count("horizon", horizon) + 1.0))
 
-    def several(self, releases: Sequence[int], horizon: int | None) -> float:
-        """sqrt(sum of k_t^2) for k_t rounds that enter with release t."""
-        return math.hypot(*Counter(_times(releases, horizon)).values())
-
     def rows(self, released: int) -> int:
         """One vector is kept: the running sum."""
         return 1
@@ -124,17 +118,6 @@ class Tree:
         """The square root of the number of blocks of [1, t]."""
         t = np.arange(1, checks.count("horizon", horizon) + 1)
         return np.sqrt(np.bitwise_count(t).astype(np.float64))
-
-    def several(self, releases: Sequence[int], horizon: int | None) -> float:
-        """sqrt(sum over blocks of (rounds in the block)^2)."""
-        last = _finite(horizon)
-        inside: Counter[int] = Counter()
-        for time in _times(releases, horizon):
-            t = time + 1
-            while t <= last:  # the next larger block around t ends where its lowest bit carries
-                inside[t] += 1
-                t += t & -t
-        return math.hypot(*inside.values())
 
     def rows(self, released: int) -> int:
         """One vector a binary digit: the newest block of each size."""
@@ -175,11 +158,6 @@ class SquareRoot:
     def stds(self, horizon: int) -> Floats:
         """The norms of the rows."""
         return np.sqrt(np.cumsum(np.square(self.coefficients(horizon))))
-
-    def several(self, releases: Sequence[int], horizon: int | None) -> float:
-        """The norm of the sum of the columns."""
-        column = self.coefficients(_finite(horizon))
-        return _norm_of_shifts(column, _times(releases, horizon))
 
     def rows(self, released: int) -> int:
         """Every vector is kept: for long streams take BLT."""
@@ -266,14 +244,6 @@ class BLT:
         for decay, amplitude in zip(e, a, strict=True):
             entries += amplitude * np.power(decay, k)
         return np.sqrt(np.cumsum(np.square(entries)))
-
-    def several(self, releases: Sequence[int], horizon: int | None) -> float:
-        """The norm of the sum of the columns."""
-        times = _times(releases, horizon)
-        if horizon is not None:
-            return _norm_of_shifts(self.coefficients(horizon), times)
-        products = [self._product(abs(s - t)) for s in times for t in times]
-        return math.sqrt(math.fsum(products))
 
     def rows(self, released: int) -> int:
         """The buffers, and the noise of the prefix."""
@@ -366,22 +336,6 @@ def _finite(horizon: int | None) -> int:
             "BLT, or new noise for each of several finite periods)",
         )
     return checks.count("horizon", horizon)
-
-
-def _times(releases: Sequence[int], horizon: int | None) -> list[int]:
-    """The releases, counted from 0, that rounds of one user enter with; repeats are allowed."""
-    last = _terms(horizon)
-    times = [checks.whole("releases", time) for time in releases]
-    if any(time >= last for time in times):
-        raise InvalidArgument("releases", f"numbers below the horizon {horizon}", max(times))
-    return times
-
-
-def _norm_of_shifts(column: Floats, times: Sequence[int]) -> float:
-    total = np.zeros(len(column))
-    for time in times:
-        total[time:] += column[: len(column) - time]
-    return float(np.linalg.norm(total))
 
 
 def _check_step(strategy: Strategy, state: State, normals: Floats) -> None:

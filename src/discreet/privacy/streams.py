@@ -68,28 +68,6 @@ def fitted_buffers(releases: int | None) -> BLT:
     return BLT.fit(max(releases, 2))
 
 
-def doubling_error(releases: int) -> float:
-    """The std of a prefix, for Delta = mu = 1, when the paper's doubling stands in for a horizon.
-
-    Each period of 1, 2, 4, ... releases has a square root of its own, calibrated to its length, and
-    a prefix sums the last releases of all periods before: their variances add up.
-
-        sqrt(sum over periods of (sensitivity(L) std_L)^2)
-
-    A person is in one period, so this costs mu once; what it costs is noise. A known horizon has
-    3.27 at 1024 releases, and a BLT without end 3.47.
-
-    >>> round(doubling_error(1024), 2)
-    7.02
-    """
-    root, length, left, total = SquareRoot(), 1, checks.count("releases", releases), 0.0
-    while left > 0:
-        last = min(length, left)
-        total += (root.sensitivity(length) * float(root.stds(last)[-1])) ** 2
-        length, left = 2 * length, left - last
-    return math.sqrt(total)
-
-
 @dataclass(frozen=True)
 class Stream:
     """A strategy for at most `releases` releases; `endless` pays for any number.

@@ -28,15 +28,12 @@ private in them is in no `repr` and in no error.
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from re import fullmatch
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args
 
-import numpy as np
-
 from discreet import checks
 from discreet.agreement.release import Release
-from discreet.arrays import Integers, frozen
+from discreet.arrays import Integers, frozen_integers
 from discreet.errors import InvalidArgument, Malformed
 from discreet.learning.epoch import Epoch
 from discreet.storage import canonical
@@ -62,7 +59,7 @@ class Request:
     known: int = 0
 
     def __post_init__(self) -> None:
-        _check_id(self.id)
+        checks.hexadecimal("id", self.id, 32)
         checks.whole("known", self.known)
 
 
@@ -76,7 +73,7 @@ class Offer:
     releases: tuple[Release, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_id(self.id)
+        checks.hexadecimal("id", self.id, 32)
         _check_epoch(self.epoch)
         epoch = self.epoch
         if not epoch.first <= checks.whole("ask", self.ask) < epoch.end:
@@ -102,16 +99,13 @@ class Report:
     simulated: bool | None = field(default=None, kw_only=True, metadata=canonical.OPTIONAL)
 
     def __post_init__(self) -> None:
-        _check_id(self.id)
-        _check_digest("epoch", self.epoch)
+        checks.hexadecimal("id", self.id, 32)
+        checks.hexadecimal("epoch", self.epoch, 64)
         if self.simulated not in (None, True):
             raise InvalidArgument("simulated", "true, or nothing")
-        array = isinstance(self.integers, np.ndarray)  # pyright: ignore[reportUnnecessaryIsInstance]
-        if not array or self.integers.ndim != 1 or self.integers.dtype != np.int64:
-            raise InvalidArgument("integers", "a vector of 64-bit integers")
-        if not 1 <= self.integers.size <= MOST_INTEGERS:
+        integers = frozen_integers("integers", self.integers)
+        if not 1 <= integers.size <= MOST_INTEGERS:
             raise InvalidArgument("integers", f"between 1 and {MOST_INTEGERS} of them")
-        integers = frozen(self.integers)
         object.__setattr__(self, "integers", integers)
         data = f"{self.id}{self.epoch}".encode() + integers.astype("<i8").tobytes()
         data += b"simulated" if self.simulated else b""
@@ -128,7 +122,7 @@ class Decline:
     id: str
 
     def __post_init__(self) -> None:
-        _check_id(self.id)
+        checks.hexadecimal("id", self.id, 32)
 
 
 @dataclass(frozen=True)
@@ -139,7 +133,7 @@ class Receipt:
     outcome: Outcome
 
     def __post_init__(self) -> None:
-        _check_id(self.id)
+        checks.hexadecimal("id", self.id, 32)
         if self.outcome not in get_args(Outcome):
             raise InvalidArgument("outcome", "'counted' or 'declined'")
 
@@ -165,7 +159,7 @@ class Ask:
     )
 
     def __post_init__(self) -> None:
-        _check_id(self.id)
+        checks.hexadecimal("id", self.id, 32)
         if self.user == "":
             raise InvalidArgument("user", "an id of the person, or nothing")
         if self.candidates is not None and self.context is not None:
@@ -187,7 +181,7 @@ class Action:
     chosen: int | None = field(default=None, repr=False, metadata=canonical.OPTIONAL)
 
     def __post_init__(self) -> None:
-        _check_id(self.id)
+        checks.hexadecimal("id", self.id, 32)
         if self.chosen is not None:
             checks.whole("chosen", self.chosen)
         object.__setattr__(self, "action", _frozen("action", self.action))
@@ -206,7 +200,7 @@ class Answer:
     reward: float = field(repr=False)
 
     def __post_init__(self) -> None:
-        _check_id(self.id)
+        checks.hexadecimal("id", self.id, 32)
         reward = checks.number("reward", self.reward, echo=False)
         object.__setattr__(self, "reward", reward)
 
@@ -219,7 +213,7 @@ class Opening:
     epoch: Epoch | None = None
 
     def __post_init__(self) -> None:
-        _check_digest("previous", self.previous)
+        checks.hexadecimal("previous", self.previous, 64)
         if self.epoch is not None:
             _check_epoch(self.epoch)
             if self.epoch.previous != self.previous:
@@ -248,22 +242,12 @@ def read(kind: type[T], data: object) -> T:
     return canonical.decode(kind, data)
 
 
-def _check_id(value: Any) -> None:
-    if not isinstance(value, str) or not fullmatch("[0-9a-f]{32}", value):
-        raise InvalidArgument("id", "32 hexadecimal digits")
-
-
-def _check_digest(name: str, value: Any) -> None:
-    if not isinstance(value, str) or not fullmatch("[0-9a-f]{64}", value):
-        raise InvalidArgument(name, "a digest of 64 hexadecimal digits")
-
-
 def _check_epoch(epoch: Epoch) -> None:
     checks.whole("epoch.number", epoch.number)
     checks.whole("epoch.first", epoch.first)
     checks.count("epoch.length", epoch.length)
-    _check_digest("epoch.plan", epoch.plan)
-    _check_digest("epoch.previous", epoch.previous)
+    checks.hexadecimal("epoch.plan", epoch.plan, 64)
+    checks.hexadecimal("epoch.previous", epoch.previous, 64)
 
 
 def _rows(value: Any) -> tuple[Any, ...]:

@@ -1,10 +1,9 @@
 """What journals hold beside plans, epochs, releases and messages: a line for each change."""
 
 from dataclasses import dataclass, field
-from re import fullmatch
 
+from discreet import checks
 from discreet.arrays import Floats
-from discreet.errors import InvalidArgument
 from discreet.storage import canonical
 
 
@@ -16,8 +15,7 @@ class UserKey:
     simulated: bool = False
 
     def __post_init__(self) -> None:
-        if not fullmatch("[0-9a-f]{64}", self.key):
-            raise InvalidArgument("key", "64 hexadecimal digits")
+        checks.hexadecimal("key", self.key, 64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from discreet.agreement.release import GENESIS, Release
 from discreet.errors import BetweenEpochs, InvalidArgument, Refused, StudyEnded, UnknownTrial
 from discreet.learning.epoch import Epoch
 from discreet.privacy.budget import Simulation
-from discreet.protocol.decisions import decision_set
+from discreet.protocol.decisions import decide, decision_set
 from discreet.protocol.epochs import EpochLife
 from discreet.protocol.messages import (
     Action,
@@ -33,8 +33,10 @@ from discreet.protocol.messages import (
 )
 from discreet.protocol.records import Abandoned, Asked, Entered, Told, UserKey
 from discreet.protocol.role import JournalPlace, Role
+from discreet.protocol.rounds import Session
 from discreet.protocol.verifier import Verifier, is_inside
 from discreet.storage import canonical
+from discreet.trusted.participants import Participants
 from discreet.trusted.privatizer import Privatizer
 
 
@@ -82,6 +84,7 @@ class Custodian(Role):
         if plan.is_local:
             raise InvalidArgument("plan", "one of the joint model: LocalDP has a Client")
         super().__init__(plan, journal, embedded=embedded)
+        self._participants = Participants(self.plan, simulated=simulation is not None)
         self._privatizer = Privatizer(self.plan, simulation)
         self._verifier = Verifier(self.plan)
         self._life = EpochLife()
@@ -100,14 +103,14 @@ class Custodian(Role):
         """
         with self._lock:
             self._check_running()
-            seal = self._privatizer.seal(write(ask))
+            seal = self._participants.keyed(write(ask))
             if ask.id not in self._rounds:
                 asked, chosen = self.enter(ask.candidates, ask.context, ask.user)
                 self._commit(Entered(ask.id, seal, asked, chosen))
             known = self._rounds[ask.id]
             if known.seal != seal:
                 raise Refused("another ask had this id before: draw a fresh one for each")
-            point = self.find(known.number).point
+            point = self.session.find(known.number).point
             return Action(ask.id, self.plan.domain.decode(point), known.chosen)
 
     def receive(self, answer: Answer) -> Receipt:
@@ -125,7 +128,7 @@ class Custodian(Role):
             self._check_running()
             known = self._known(decline.id)
             if known.outcome != "declined":
-                self._commit(Abandoned(self.find(known.number).number))
+                self._commit(Abandoned(self.session.find(known.number).number))
             return Receipt(decline.id, "declined")
 
     # -- with the publisher
@@ -165,7 +168,7 @@ class Custodian(Role):
     @property
     def asked(self) -> int:
         """The number of asks so far."""
-        return self._privatizer.session.asked
+        return self.session.asked
 
     # -- by the numbers of rounds: decisions that change nothing, for whoever keeps the records
 
@@ -174,13 +177,14 @@ class Custodian(Role):
     ) -> tuple[Asked, int | None]:
         """A new round and, out of candidates, the position of its action; or a refusal."""
         options = decision_set(self.plan, candidates, context)
-        pseudonym = self._privatizer.admit(user)
+        pseudonym = self._participants.admit(user)
         is_full = self._life.state == "full"
         if not is_full:
             self._life.check("ask")
         epoch, number = self._epoch, self.asked
         # Also where it is full: who can not be given an action is no reason for a release.
-        point, chosen = self._privatizer.choose(epoch.first if is_full else number, options)
+        index = epoch.first if is_full else number
+        point, chosen = decide(self.plan, epoch, index, options)
         if options is not None and not is_inside(self.plan, point[None, :]):
             raise Refused("this epoch's policy leads out of the domain")
         if number == self.plan.last:
@@ -188,15 +192,16 @@ class Custodian(Role):
         self._life.check("ask")
         return Asked(number, point, pseudonym), chosen
 
-    def find(self, number: int) -> Asked:
-        """The open round of this number; an error says why there is none."""
-        return self._privatizer.session.find(number)
+    @property
+    def session(self) -> Session:
+        """Which rounds are open: not public."""
+        return self._privatizer.session
 
     def answer(self, number: int, reward: float) -> Told:
         """What to keep of an answer to an open round."""
-        self.find(number)
+        self.session.find(number)
         self._life.check("answer")
-        return self._privatizer.answer(number, reward)
+        return Told(number, self.plan.clip(reward))
 
     def draw(self) -> Release:
         """The open epoch's release: drawn once, however often it is asked for, and not kept yet."""
@@ -205,11 +210,6 @@ class Custodian(Role):
         if self._life.state in ("open", "full"):
             self._life.advance("draw")
         return self._privatizer.release()
-
-    @property
-    def open_rounds(self) -> tuple[int, ...]:
-        """The numbers of the rounds that wait for an answer: not public."""
-        return self._privatizer.session.open_rounds
 
     # -- the chain
 
@@ -249,7 +249,7 @@ class Custodian(Role):
 
     def first_records(self) -> tuple[UserKey]:
         """The key of the study's pseudonyms."""
-        return (self._privatizer.new_key(),)
+        return (self._participants.new_key(),)
 
     def apply(
         self, record: UserKey | Opening | Entered | Asked | Told | Abandoned | Release
@@ -264,6 +264,7 @@ class Custodian(Role):
             case Asked():
                 self._life.check("ask")
                 self._privatizer.ask(record)
+                self._participants.count(record.user)
                 if self.asked == self._epoch.end:
                     self._life.advance("fill")
             case Told():
@@ -283,9 +284,10 @@ class Custodian(Role):
                 else:
                     self._life.advance("open")
                     self._release = None
+                    self._participants.check_identified()
                     self._privatizer.open(record.epoch)
             case UserKey():
-                self._privatizer.identify(record)
+                self._participants.identify(record)
 
     def _close(self, number: int, outcome: Outcome) -> None:
         if (id := self._ids.get(number)) is not None:  # noqa: A001

@@ -20,7 +20,7 @@ from discreet.protocol.records import Abandoned, Asked, Chosen, Offered, Told, U
 from discreet.protocol.rounds import Session
 from discreet.protocol.server import Server
 from discreet.protocol.verifier import Verifier
-from discreet.trusted.client import Client, fresh_id
+from discreet.trusted.client import Client
 from discreet.trusted.custodian import Custodian
 from discreet.trusted.participants import Participants
 
@@ -33,24 +33,14 @@ class Joint:
     def __init__(self, plan: Plan, simulation: Simulation | None) -> None:
         self._custodian = Custodian(plan, simulation=simulation, embedded=True)
         self._publisher = Publisher(plan, simulated=simulation is not None, embedded=True)
+        self.session = self._custodian.session
         self.enter = self._custodian.enter
-        self.find = self._custodian.find
         self.answer = self._custodian.answer
 
     @property
     def study(self) -> Study:
         """The public record so far."""
         return self._publisher.study
-
-    @property
-    def asked(self) -> int:
-        """The number of asks so far."""
-        return self._custodian.asked
-
-    @property
-    def open_rounds(self) -> tuple[int, ...]:
-        """The numbers of the rounds that wait for an answer."""
-        return self._custodian.open_rounds
 
     def first_records(self) -> tuple[Record, ...]:
         """What a new study begins with."""
@@ -95,10 +85,9 @@ class Local:
         self._participants = Participants(plan, simulated=simulated)
         self._server = Server(plan, simulated=simulated, embedded=True)
         self._verifier = Verifier(plan)  # one device: what one client has verified, all have
-        self._session = Session(plan.expire_after, "client")
+        self.session = Session(plan.expire_after, "client")
         self._clients: dict[int, Client] = {}
         self._choosing: tuple[int, Client] | None = None
-        self.find = self._session.find
         self.turn = self._server.turn
         self.last = self._server.last
 
@@ -107,27 +96,17 @@ class Local:
         """The public record so far."""
         return self._server.study
 
-    @property
-    def asked(self) -> int:
-        """The number of asks so far."""
-        return self._session.asked
-
-    @property
-    def open_rounds(self) -> tuple[int, ...]:
-        """The numbers of the rounds that wait for an answer."""
-        return self._session.open_rounds
-
     def first_records(self) -> tuple[Record, ...]:
         """What a new study begins with: a key for pseudonyms and ids, and the first epoch."""
-        key = UserKey(fresh_id() + fresh_id(), simulated=self._simulation is not None)
-        return key, self.study.next_epoch()
+        return self._participants.new_key(), self.study.next_epoch()
 
     def enter(
         self, candidates: object, context: Mapping[str, object] | None, user: object
     ) -> tuple[Asked, int | None]:
         """A new round: the ask's own client chooses."""
         options = decision_set(self._plan, candidates, context)
-        pseudonym, epoch, number = self._participants.admit(user), self.study.open_epoch, self.asked
+        pseudonym = self._participants.admit(user)
+        epoch, number = self.study.open_epoch, self.session.asked
         if number == epoch.end:
             decide(self._plan, epoch, epoch.first, options)  # no action: no reason for a release
             raise BetweenEpochs("every ask of this epoch is given: its release comes first")
@@ -138,7 +117,7 @@ class Local:
 
     def answer(self, number: int, reward: float) -> Report:
         """The client's report: randomised once, however often it is asked for."""
-        self.find(number)
+        self.session.find(number)
         return self._clients[number].report(reward)
 
     def apply(self, record: Record) -> None:
@@ -150,10 +129,10 @@ class Local:
                 self._server.apply(record)
                 ticket = self._server.tally.ticket(record.id)
                 if ticket is not None and ticket.number in self._clients:
-                    self._session.close(ticket.number)
+                    self.session.close(ticket.number)
                     del self._clients[ticket.number]
             case Abandoned():
-                self._session.close(record.number, "abandon")
+                self.session.close(record.number, "abandon")
                 self._server.apply(Decline(self._id(record.number)))
                 del self._clients[record.number]
             case Release():
@@ -161,7 +140,7 @@ class Local:
             case Epoch():
                 self._participants.check_identified()
                 self._server.apply(record)
-                self._session.expire_before(record.first)
+                self.session.expire_before(record.first)
                 self._clients.clear()
                 self._choosing = None
             case UserKey():
@@ -178,7 +157,7 @@ class Local:
             client.apply(Chosen(record.point))
         self._choosing = None
         self._server.apply(Offered(record.number, self._id(record.number)))
-        self._session.ask(record)
+        self.session.ask(record)
         self._participants.count(record.user)
         self._clients[record.number] = client
 

@@ -6,6 +6,7 @@ from discreet.agreement.plan import Plan
 from discreet.errors import InvalidArgument, Refused
 from discreet.privacy.budget import NonPrivate
 from discreet.protocol.records import UserKey
+from discreet.trusted.randomness import secret_key
 
 
 class Participants:
@@ -26,6 +27,10 @@ class Participants:
         self._simulated = simulated
         self._rounds_of: dict[str, int] = {}
         self._key: UserKey | None = None
+
+    def new_key(self) -> UserKey:
+        """A fresh key for pseudonyms; it never leaves the journal."""
+        return UserKey(secret_key(), simulated=self._simulated)
 
     def identify(self, key: UserKey) -> None:
         """Use this key for pseudonyms; a second one would give everyone all rounds again."""

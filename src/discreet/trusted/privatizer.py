@@ -12,12 +12,10 @@ from discreet.arrays import Floats
 from discreet.learning.epoch import Epoch
 from discreet.privacy.budget import Simulation
 from discreet.privacy.looks import Looks, in_sight
-from discreet.protocol.decisions import decide
-from discreet.protocol.records import Abandoned, Asked, Told, UserKey
+from discreet.protocol.records import Abandoned, Asked, Told
 from discreet.protocol.rounds import Session
 from discreet.trusted import mechanism
-from discreet.trusted.participants import Participants
-from discreet.trusted.randomness import secret_key, source
+from discreet.trusted.randomness import source
 from discreet.trusted.sums import PastSums, Sums
 
 #: So many rounds are looked at again together: their features take memory, rounds hardly any.
@@ -62,23 +60,13 @@ class Privatizer:
     def __init__(self, plan: Plan, simulation: Simulation | None = None) -> None:
         self._plan = plan
         self._simulation = simulation
-        self._participants = Participants(plan, simulated=simulation is not None)
         self._drawn: Release | None = None
         self._past: PastSums | None = None
         self._rounds: tuple[_Rounds, ...] = ()
         self.session = Session(plan.expire_after)
 
-    def new_key(self) -> UserKey:
-        """A fresh key for pseudonyms; it never leaves the journal."""
-        return UserKey(secret_key(), simulated=self._simulation is not None)
-
-    def identify(self, key: UserKey) -> None:
-        """Use this key for pseudonyms; a second one would give everyone all rounds again."""
-        self._participants.identify(key)
-
     def open(self, epoch: Epoch) -> None:
         """Begin an epoch with the sums of the earlier rounds that it looks at again, if any."""
-        self._participants.check_identified()
         size = epoch.encoding.size(self._plan.map)
         if self._past is not None:
             self._past.close(self._sums)
@@ -92,29 +80,12 @@ class Privatizer:
             for points, rewards in each.parts():
                 self._look(points, rewards, each.looks[age])
 
-    def admit(self, user: object) -> str | None:
-        """The pseudonym of a user who may take part in one more round; anyone else is refused."""
-        return self._participants.admit(user)
-
-    def seal(self, data: bytes) -> str:
-        """A digest of some bytes that only this study's key can make: to know them again."""
-        return self._participants.keyed(data)
-
-    def choose(self, number: int, options: Floats | None) -> tuple[Floats, int | None]:
-        """The scaled action of an ask, and its position among candidates, if any."""
-        return decide(self._plan, self._epoch, number, options)
-
     def ask(self, event: Asked) -> None:
         """A user was given an action."""
         self.session.ask(event)
-        self._participants.count(event.user)
         announced = self._epoch.encoding.announce(self._plan.map, event.point[None, :])
         if announced is not None:
             self._sums.add(announced[0])
-
-    def answer(self, number: int, reward: float) -> Told:
-        """What to keep of an answer: the clipped reward, which does not leave this side."""
-        return Told(number, self._plan.clip(reward))
 
     def tell(self, event: Told) -> None:
         """A user answered: encode the round and add it, once."""
