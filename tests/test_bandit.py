@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.kept import decoded
+from tests.support.journals import ListJournal, decoded
 
 from discreet import (
     Bandit,
@@ -94,22 +94,6 @@ def play(bandit, rounds):
 def state(bandit):
     """What can be seen of a bandit."""
     return canonical.digest(bandit.study), bandit.asked, bandit.open_trials
-
-
-class ListJournal:
-    """Records in a list: a journal that can be opened again without a file."""
-
-    def __init__(self, records=()):
-        self.kept = list(records)
-
-    def append(self, *records):
-        self.kept.extend(records)
-
-    def records(self):
-        return iter(tuple(self.kept))
-
-    def close(self):
-        pass
 
 
 # -- errors: a clear message, nothing changed, nothing lost

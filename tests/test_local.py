@@ -4,8 +4,8 @@ import threading
 
 import numpy as np
 import pytest
-from tests.kept import Kept, decoded
-from tests.local_plans import SETS, local_plan, local_plans
+from tests.support.journals import ListJournal, decoded
+from tests.support.local_plans import SETS, local_plan, local_plans
 
 from discreet import (
     Bandit,
@@ -123,7 +123,7 @@ def test_real_noise_does_not_repeat_itself():
 
 def test_each_report_has_noise_of_its_own():
     """Two seeded asks of one action and reward differ in every integer (chance: below 1e-6)."""
-    journal = Kept()
+    journal = ListJournal()
     plan = make_plan(decisions="candidates")
     bandit = Bandit(plan, journal, simulation=Simulation(1))
     for user in "ab":
@@ -134,7 +134,7 @@ def test_each_report_has_noise_of_its_own():
 
 
 def test_a_release_is_the_sum_of_the_reports_in_the_journal():
-    journal = Kept()
+    journal = ListJournal()
     bandit = Bandit(PLAN, journal)
     play(bandit, 3)
     bandit.finish()
@@ -144,7 +144,7 @@ def test_a_release_is_the_sum_of_the_reports_in_the_journal():
 
 
 def test_no_reward_is_written_down():
-    journal = Kept()
+    journal = ListJournal()
     bandit = Bandit(make_plan(rewards=(0.0, 1000.0)), journal)
     bandit.tell(bandit.ask(user="a"), 617.40625)
     records = [decoded(Bandit, data) for data in journal.kept]
@@ -226,7 +226,7 @@ def test_a_user_takes_part_as_often_as_the_guarantee_allows(rounds):
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_local_bandit_resumes_exactly(name):
-    journal, plain = Kept(), Bandit(PLANS[name], simulation=Simulation(4))
+    journal, plain = ListJournal(), Bandit(PLANS[name], simulation=Simulation(4))
     for number in range(9):
         bandit = Bandit(PLANS[name], journal, simulation=Simulation(4))
         trials = [each.ask(user=str(number), **SETS[name]) for each in (bandit, plain)]
@@ -257,7 +257,7 @@ def test_a_local_study_lives_in_a_file(tmp_path):
 
 
 def test_a_report_that_could_not_be_kept_is_not_drawn_again():
-    journal = Kept()
+    journal = ListJournal()
     bandit = Bandit(PLAN, journal)
     trial = bandit.ask(user="a")
     journal.failing = True
@@ -272,7 +272,7 @@ def test_a_report_that_could_not_be_kept_is_not_drawn_again():
 
 
 def test_an_ask_that_could_not_be_kept_gets_the_same_number_again():
-    journal = Kept()
+    journal = ListJournal()
     bandit = Bandit(PLANS["fourier"], journal)
     journal.failing = True
     with pytest.raises(JournalFailed):
@@ -294,7 +294,7 @@ def test_an_ask_that_could_not_be_kept_gets_the_same_number_again():
     ids=lambda record: type(record).__name__,
 )
 def test_a_record_that_does_not_fit_is_damage(record):
-    journal = Kept()
+    journal = ListJournal()
     bandit = Bandit(PLAN, journal)
     bandit.ask(user="a")
     journal.append(canonical.encode(record))
@@ -305,7 +305,7 @@ def test_a_record_that_does_not_fit_is_damage(record):
 def test_a_report_in_a_joint_study_is_damage():
     from discreet import JointDP
 
-    journal = Kept()
+    journal = ListJournal()
     plan = make_plan(privacy=JointDP(1.0, 1e-3))
     Bandit(plan, journal)
     journal.append(canonical.encode(Report("ab" * 16, "cd" * 32, np.array([1]))))
@@ -314,7 +314,7 @@ def test_a_report_in_a_joint_study_is_damage():
 
 
 def test_a_forged_report_in_the_journal_is_damage():
-    journal = Kept()
+    journal = ListJournal()
     bandit = Bandit(PLAN, journal)
     bandit.tell(bandit.ask(user="a"), 0.5)
     report = decoded(Bandit, journal.kept.pop())
@@ -365,7 +365,7 @@ def test_a_report_is_25_times_smaller_than_the_papers_dense_one():
         decisions="candidates",
         schedule=Schedule(first=10, growth=2.0),
     )
-    journal = Kept()
+    journal = ListJournal()
     bandit = Bandit(plan, journal)
     bandit.tell(bandit.ask([[0.5, 0.5]], user="a"), 0.5)
     m, sent = plan.map.dimension, len(journal.kept[-1])

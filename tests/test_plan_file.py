@@ -2,11 +2,11 @@
 
 import tomllib
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.places import ROOT
 
 import discreet
 from discreet import (
@@ -34,7 +34,7 @@ from discreet import (
 from discreet.plan_file import ARGUMENTS, HINTS, read_settings
 from discreet.privacy.correlation import BLT
 
-EXAMPLES = Path(__file__).parent.parent / "docs/examples"
+EXAMPLES = ROOT / "docs/examples"
 
 #: Every field but those that only another study can give.
 WHOLE = """

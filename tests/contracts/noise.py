@@ -66,7 +66,7 @@ class NoiseContract:
 
     @pytest.mark.parametrize("horizon", HORIZONS)
     def test_nothing_looks_ahead_and_nothing_is_negative(self, strategy, horizon):
-        """Lower-triangular factors allow adaptive rounds; `several` needs C >= 0."""
+        """Lower-triangular factors allow adaptive rounds; several rounds need C >= 0."""
         C = self.encoder(strategy, horizon)
         assert (np.triu(C, 1) == 0.0).all()
         assert (C >= 0.0).all()
@@ -142,7 +142,6 @@ class NoiseContract:
             return
         for ask in (
             lambda: strategy.sensitivity(None),
-            lambda: strategy.several([0], None),
             lambda: State.start(strategy, size=1, horizon=None),
         ):
             with pytest.raises(InvalidArgument, match=r"horizon.*BLT"):
@@ -193,14 +192,9 @@ class NoiseContract:
 
     @pytest.mark.parametrize("horizon", [0, -1, 1.5, True, "8"])
     def test_a_horizon_is_a_count(self, strategy, horizon):
-        for ask in (strategy.sensitivity, strategy.stds, lambda T: strategy.several([0], T)):
+        for ask in (strategy.sensitivity, strategy.stds):
             with pytest.raises(InvalidArgument, match="horizon"):
                 ask(horizon)
-
-    @pytest.mark.parametrize("times", [[8], [-1], [0.5], [True]])
-    def test_releases_outside_the_horizon_are_refused(self, strategy, times):
-        with pytest.raises(InvalidArgument, match="releases"):
-            strategy.several(times, 8)
 
     def test_the_multiplier_costs_mu(self, strategy):
         """One Gaussian mechanism: mu = change * longest column / std."""

@@ -25,6 +25,7 @@ class Release:
 
     `private` is true only where noise for the plan's guarantee came from the operating system.
 
+    >>> import numpy as np
     >>> digest, integers = "ab" * 32, np.array([3])
     >>> first = Release(epoch=digest, previous=GENESIS, asks=5, integers=integers, private=False)
     >>> first.integers.tolist()

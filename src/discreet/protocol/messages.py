@@ -88,6 +88,7 @@ class Report:
     digest of the rest, made here: a report that was changed on the way does not read.
     It finds accidents, not forgers, who can make another; against those there is TLS.
 
+    >>> import numpy as np
     >>> Report("ab" * 16, "cd" * 32, np.array([3, -4])).integers.tolist()
     [3, -4]
     """
