@@ -1,4 +1,4 @@
-"""Write what is generated: docs/cli.md, and the life of a round in docs/protocol.md."""
+"""Write what is generated: docs/cli.md, the tables of docs/protocol.md, and their pictures."""
 
 import io
 import sys
@@ -9,15 +9,18 @@ import typer.main
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from drawing import drawn
+import drawing
+import rooms
 
 from discreet.cli.program import app
+from discreet.protocol import epochs
 from discreet.protocol.rounds import TABLE
 
 DRAWING = Path(__file__).parent / "images" / "round.svg"
+ROOMS = Path(__file__).parent / "images" / "rooms.svg"
 PAGE = Path(__file__).parent / "cli.md"
 PROTOCOL = Path(__file__).parent / "protocol.md"
-BEGIN = "<!-- written by make docs: the table of discreet.protocol.rounds -->"
+BEGIN = "<!-- written by make docs: the table of discreet.protocol.{} -->"
 END = "<!-- end -->"
 
 
@@ -39,7 +42,7 @@ def reference() -> str:
     return "\n".join(pages)
 
 
-def rounds() -> str:
+def life_of_a_round() -> str:
     """The life of a round, as a picture and as a table."""
     rows = [
         f"| {step.state or ''} | {step.event} | {step.then} | {', '.join(step.seen_by)} |"
@@ -50,15 +53,24 @@ def rounds() -> str:
     return "\n".join([picture, "", *head, *rows])
 
 
+def life_of_an_epoch() -> str:
+    """The life of an epoch, as a table."""
+    rows = [f"| {step.state or ''} | {step.event} | {step.then} |" for step in epochs.TABLE]
+    return "\n".join(["| state | event | then |", "|---|---|---|", *rows])
+
+
 def protocol(page: str) -> str:
-    """The page with the table as it is now."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{rounds()}\n{END}{after}"
+    """The page with the tables as they are now."""
+    for name, text in (("rounds", life_of_a_round()), ("epochs", life_of_an_epoch())):
+        before, begin, rest = page.partition(BEGIN.format(name))
+        _, end, after = rest.partition(END)
+        page = f"{before}{begin}\n{text}\n{end}{after}"
+    return page
 
 
 if __name__ == "__main__":
     PAGE.write_text(reference(), encoding="utf-8")
     PROTOCOL.write_text(protocol(PROTOCOL.read_text(encoding="utf-8")), encoding="utf-8")
-    DRAWING.write_text(drawn(), encoding="utf-8")
-    print(f"wrote {PAGE}, {PROTOCOL} and {DRAWING}")
+    DRAWING.write_text(drawing.drawn(), encoding="utf-8")
+    ROOMS.write_text(rooms.drawn(), encoding="utf-8")
+    print(f"wrote {PAGE}, {PROTOCOL}, {DRAWING} and {ROOMS}")

@@ -11,13 +11,10 @@ from dataclasses import dataclass
 
 from discreet import checks
 from discreet.agreement.plan import Plan
-from discreet.agreement.release import Release
 from discreet.errors import BetweenEpochs, InvalidArgument, UnknownTrial
-from discreet.learning.epoch import Epoch
 from discreet.learning.study import Recommendation, Study, Value
 from discreet.privacy.budget import Simulation
-from discreet.protocol.messages import Report
-from discreet.protocol.records import Abandoned, Asked, Told, UserKey
+from discreet.protocol.records import Abandoned, Asked
 from discreet.protocol.role import JournalPlace, Role
 from discreet.trusted.in_process import Joint, Local, Record
 
@@ -58,7 +55,7 @@ class Bandit(Role):
     7
     """
 
-    RECORDS = UserKey | Epoch | Release | Asked | Told | Report | Abandoned
+    RECORDS = Record
 
     def __init__(
         self,

@@ -20,7 +20,7 @@
     delta = 1e-6
 
 Every key is an argument of `Plan`, every table one of our classes, named by `type` where there is a
-choice (see `tables`). Two keys differ, because a file holds no arrays of numbers: `prior` is the
+choice (see `toml`). Two keys differ, because a file holds no arrays of numbers: `prior` is the
 path of an earlier study's export, beside this file, or `{ study = "earlier.json", public_data =
 true }`; it brings that study's features and, if the file names none, its kernel. `features` is
 otherwise the name of a method.

@@ -130,12 +130,31 @@ def test_the_command_line_page_is_current():
     assert page == load("generate").reference(), "run make docs"
 
 
-def test_the_table_of_a_round_is_current():
+def test_the_tables_of_a_round_and_of_an_epoch_are_current():
     page = (DOCS / "protocol.md").read_text(encoding="utf-8")
     generate = load("generate")
     assert page == generate.protocol(page), "run make docs"
-    assert page.count(generate.BEGIN) == page.count(generate.END) == 1
+    assert page.count("written by make docs") == page.count(generate.END) == 2
     assert "|  | offer | offered |" in page
+    assert "| full | draw | drawn |" in page
+
+
+def test_the_picture_of_the_rooms_is_current_and_shows_every_file():
+    drawing = (DOCS / "images" / "rooms.svg").read_text(encoding="utf-8")
+    assert drawing == load("rooms").drawn(), "run make docs"
+    for file in (ROOT / "src" / "discreet").rglob("[!_]*.py"):
+        assert file.stem in drawing
+
+
+def test_the_architecture_page_names_files_that_exist_and_every_room():
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    source = ROOT / "src" / "discreet"
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]*(?:\.py)?)`", page))
+    assert len(named) > 40
+    for name in named:
+        assert (source / name).exists() or (ROOT / name).exists(), name
+    for room in source.glob("*/__init__.py"):
+        assert f"{room.parent.name}" in page
 
 
 def test_the_drawing_of_a_round_is_current_and_holds_every_step():

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from discreet.errors import InvalidArgument, OutOfReach
 from discreet.learning.regret_bounds import (
     crossover,
-    feature_count,
     information_gain,
     prior_bound,
     regret_bound,
@@ -131,12 +130,6 @@ def test_information_of_many_rounds_stays_exact():
     assert found.gain == pytest.approx(log_volume(phi[list(found.chosen)], 0.1) / 2, rel=1e-9)
 
 
-def test_the_paper_asks_for_more_features_than_anyone_has():
-    assert feature_count(1024, 2) == 3459
-    assert feature_count(1024, 2, "approximate kernel") == 865
-    assert feature_count(1024, 1) == round(12 * math.log(1024))
-
-
 @pytest.mark.parametrize(
     ("call", "argument"),
     [
@@ -150,8 +143,6 @@ def test_the_paper_asks_for_more_features_than_anyone_has():
             "spectrum",
         ),
         (lambda: crossover(math.sqrt, uniform=0.0), "uniform"),
-        (lambda: feature_count(0, 2), "rounds"),
-        (lambda: feature_count(10, 2, "mine"), "rule"),
         (lambda: information_gain(np.ones(3), rounds=1, noise_variance=1.0), "phi"),
         (lambda: information_gain(np.eye(3), rounds=0, noise_variance=1.0), "rounds"),
         (lambda: information_gain(np.eye(3), rounds=1, noise_variance=0.0), "noise_variance"),

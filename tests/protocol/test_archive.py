@@ -203,8 +203,8 @@ def test_the_writers_own_process_is_refused(tmp_path):
         for read in (read_archive, snapshot.records):
             with pytest.raises(JournalLocked, match="is open in this process"):
                 read(tmp_path / "study.db")
-        code = "import sys; from discreet import Bandit; from tests.protocol.test_archive import PRIVATE\n"
-        code += "Bandit(PRIVATE, sys.argv[1])"
+        code = "import sys; from discreet import Bandit\n"
+        code += "from tests.protocol.test_archive import PRIVATE; Bandit(PRIVATE, sys.argv[1])"
         other = subprocess.run(
             [sys.executable, "-c", code, str(tmp_path / "study.db")],
             cwd=ROOT, capture_output=True, text=True,

@@ -292,13 +292,13 @@ class Plan:
     @cached_property
     def stream(self) -> Stream | None:
         """How noise is correlated over the releases of the study; None where it is not."""
-        if self.noise is None or self.noise == "independent":
+        if self.noise in (None, "independent") or not isinstance(self.privacy, JointDP):
             return None
         return stream_of(
             self.noise,
             self.buffers,
             releases=self._releases,
-            privacy=_joint(self.privacy),
+            privacy=self.privacy,
             integers=self.encode_with.most_integers(self.map),
         )
 
@@ -406,9 +406,3 @@ def _resolved(value: T | None) -> T:
     if value is None:
         raise TypeError("a plan resolves its defaults when it is made")
     return value
-
-
-def _joint(privacy: Privacy) -> JointDP:
-    if not isinstance(privacy, JointDP):
-        raise TypeError("only JointDP has noise to correlate")
-    return privacy

@@ -21,7 +21,7 @@ class Release:
     `integers` is a sum of so many reports, each with noise of its own, and their number is public.
 
     Where noise is correlated over releases, `integers` is a node that earlier epochs are part of,
-    too; `prefixes` decodes the sums of all rounds so far from them (`streams`).
+    too; `prefix_belief` decodes the sums of all rounds so far from them (`streams`).
 
     `private` is true only where noise for the plan's guarantee came from the operating system.
 

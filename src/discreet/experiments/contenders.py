@@ -1,6 +1,6 @@
 """Every way to play that is compared, by name; a trial of one is a pure function of what it says.
 
-Three families. *Ours* plays a study with everybody of an epoch at once (`crowds`: the code of a
+Three families. *Ours* plays a study with everybody of an epoch at once (`batched`: the code of a
 study, with dice thrown in another order), the default or with one thing changed. The *paper's
 algorithm*, calibrated exactly, has a noise that is correlated over releases (`prefix`). *As
 printed* is the same with the noise the paper prints (`as_printed`), read as a variance unless the

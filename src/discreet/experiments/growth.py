@@ -1,4 +1,4 @@
-"""How regret grows with the number of rounds, with a trusted privatizer and without one.
+"""How regret grows with the number of rounds, with a trusted custodian and without one.
 
 The synthetic problem at epsilon = 1 in both models. A default schedule does not depend on the
 horizon, so one long study tells the regret after every shorter time. The growth of regret

@@ -4,9 +4,9 @@ What `Bandit` is compared with. After some rounds the server sees the sums of al
 
     S~ = sum of phi phi^T + GOE(sigma_X)        u~ = sum of y phi + N(0, sigma_u^2 I),
 
-with fixed clipped rewards y in [-1, 1], noise correlated over releases by a strategy of `noise`,
-and sigma_X = sensitivity (1 + q) / mu, sigma_u = sensitivity (1 + q) / (sqrt(q) mu) for each
-normal (errata, section 1). Then it plays
+with fixed clipped rewards y in [-1, 1], noise correlated over releases by a strategy of
+`correlation`, and sigma_X = sensitivity (1 + q) / mu, sigma_u = sensitivity (1 + q) / (sqrt(q) mu)
+for each normal (errata, section 1). Then it plays
 
     argmax of mean(x) + beta std(x),    mean = phi V^-1 u~,    std = rho ||phi||_(V^-1),
 

@@ -191,7 +191,7 @@ def _growth_setting(rows: Sequence[Played]) -> str:
     return (
         "Regret of our default against the number of rounds on the synthetic problem, "
         f"ε = {EPSILON:g}, δ = {DELTA:g}, decision sets and rewards protected, with a trusted "
-        f"privatizer (joint) and without (local). {_runs(rows)} Thin dashed lines: as fast as the "
+        f"custodian (joint) and without (local). {_runs(rows)} Thin dashed lines: as fast as the "
         "theory allows from "
         "the first point on. Exponents by least squares over the last octaves, jackknife errors."
     )

@@ -2,7 +2,7 @@
 
 The trapezoid rule in d dimensions. It needs no product form, so isotropic Matern kernels work, and
 for smooth kernels it converges as fast as Gauss-Hermite with fewer points. The bounds are proved
-in `certificates`.
+in `error_bounds`.
 """
 
 import itertools
@@ -46,7 +46,7 @@ class _Lattice:
     alias: Images
 
     def proven(self) -> Floats:
-        """(2 tau + sup a) / W for every number of orbits (see `certificates`, Poisson)."""
+        """(2 tau + sup a) / W for every number of orbits (see `error_bounds`, Poisson)."""
         dropped = np.maximum(1.0 + self.alias.at_zero - self.mass, 0.0)
         return (2.0 * dropped + self.alias.largest) / self.mass + ROUNDING
 
@@ -139,7 +139,7 @@ def common_rule(
     The period leaves room for lengthscales up to half the domain; a longer kernel is taken for
     its periodic sum, which the lattice gives without error. Frequencies are kept until every
     kernel has dropped at most error / 4 of its weight. The stated bound is that of the worst
-    kernel, by Poisson's formula (see `certificates`).
+    kernel, by Poisson's formula (see `error_bounds`).
 
     >>> from discreet.features.kernels import SquaredExponential
     >>> bank = (SquaredExponential(0.1), SquaredExponential(0.2))

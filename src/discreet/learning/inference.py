@@ -123,7 +123,7 @@ def read(
     """The statistics in a release, its noisy gram moved to what a law of actions expects.
 
     `asks` is the number of rounds that are summed. `laws` are weights over the public `points`, one
-    law a row (see `laws`); by default all points are as likely. Where the gram is not released,
+    law a row (see `policy`); by default all points are as likely. Where the gram is not released,
     `blocks` hold the public asks of this epoch and of earlier ones that it looks at again.
     """
     values, variances = integers.astype(np.float64), np.square(encoding.stds(features))

@@ -7,7 +7,6 @@ rounds from which a bound says something.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -15,8 +14,6 @@ from discreet import checks
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, OutOfReach
 from discreet.learning.theory import Assumptions, Spectrum, width
-
-FeatureRule = Literal["true kernel", "approximate kernel"]
 
 #: Beyond so many rounds a bound is called hopeless.
 LONGEST = 1 << 80
@@ -90,7 +87,7 @@ def crossover(bound: Callable[[int], float], *, uniform: float) -> int:
     return high
 
 
-# -- information, and features
+# -- information
 
 
 @dataclass(frozen=True)
@@ -131,25 +128,3 @@ def information_gain(phi: Floats, *, rounds: int, noise_variance: float) -> Info
         gain += 0.5 * math.log(total / noise)
         chosen.append(best)
     return InformationGain(gain, gain / (1.0 - math.exp(-1.0)), tuple(chosen))
-
-
-def feature_count(rounds: int, inputs: int, rule: FeatureRule = "true kernel") -> int:
-    """The paper's number of quadrature features for T rounds in d dimensions, rounded.
-
-        2 (6 ln T)^d    bounds the information of the true kernel        (Corollary 1)
-        2 (3 ln T)^d    bounds that of the approximate one               (Remark 3)
-
-    Take neither: with m = o(sqrt(T)) also asked for, both are out of reach of any T one meets.
-    `features.choose` finds the fewest for a wanted error.
-
-    >>> feature_count(1024, 2), feature_count(1024, 2, "approximate kernel")
-    (3459, 865)
-    """
-    if rule not in ("true kernel", "approximate kernel"):
-        raise InvalidArgument("rule", "'true kernel' or 'approximate kernel'", rule)
-    power = 6.0 if rule == "true kernel" else 3.0
-    return round(2.0 * (power * _log(rounds)) ** checks.count("inputs", inputs))
-
-
-def _log(rounds: int) -> float:
-    return math.log(checks.count("rounds", rounds))

@@ -1,6 +1,6 @@
 """Correlated noise in integers: what the releases of a stream are, and what they cost.
 
-A strategy C (see `noise`) spreads a round over later releases. Release k is the *node*
+A strategy C (see `correlation`) spreads a round over later releases. Release k is the *node*
 
     Y_k = sum over j <= k of C_kj x_j + noise of its own,        x_j the exact sums of epoch j,
 

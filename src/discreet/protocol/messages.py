@@ -9,9 +9,9 @@ for the randomised integers:
       Report(id, epoch, integers, seal) ->      or Decline(id)
                                  <-   Receipt(id, outcome)
 
-In the joint model those go to the privatizer, and a release an epoch is all that goes on:
+In the joint model those go to the custodian, and a release an epoch is all that goes on:
 
-    person                                     privatizer                      server
+    person                                     custodian                       publisher
       Ask(id, user, candidates or context) ->
                                  <-   Action(id, action, chosen)
       Answer(id, reward)         ->             or Decline(id)

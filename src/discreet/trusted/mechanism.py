@@ -79,7 +79,7 @@ def report(plan: Plan, epoch: Epoch, point: Floats, reward: float, *, bits: Sour
     costs more than the plan promises is refused: a server may try.
     """
     if not plan.is_local:
-        raise Refused("reports are for LocalDP: under joint privacy the privatizer sums rounds")
+        raise Refused("reports are for LocalDP: under joint privacy a custodian sums rounds")
     _check_agreed(plan, epoch)
     centred = np.array([plan.centred(reward)])
     own = epoch.encoding.encode(plan.map, point[None, :], centred)
