@@ -175,6 +175,30 @@ def assert_refused_without_a_trace(kind, call, error, words, *, rounds=9):
     assert state(disturbed) == state(spared)
 
 
+def assert_refused_as_a_round_of_its_own(kind, call, error, words, *, rounds=9):
+    """`call` fails with these words and takes an index, as if its ask had been abandoned."""
+    bandits = [Bandit(make_plan(kind), ListJournal()) for _ in range(2)]
+    for bandit in bandits:
+        play(bandit, rounds)
+    failed, abandoned = bandits
+    with pytest.raises(error, match=words) as raised:
+        call(failed, None)
+    assert isinstance(raised.value, DiscreetError)
+    assert not any("987654" in f"{link}{link!r}" for link in chain(raised.value))
+    abandoned.abandon(abandoned.ask(**choices(kind, rounds)))
+    assert state(failed) == state(abandoned) == state(Bandit(failed.plan, failed._journal))
+    courses = []
+    for bandit in bandits:
+        late = bandit.ask(**choices(kind, rounds + 1))
+        courses.append((late, play(bandit, 4)))
+        bandit.tell(late, answer(late))
+        bandit.finish()
+    assert courses[0] == courses[1]
+    assert state(failed) == state(abandoned)
+    with pytest.raises(TrialClosed, match="already told or abandoned"):
+        failed.tell(rounds, 0.5)
+
+
 @pytest.mark.parametrize("call", TRIAL_ERRORS, ids=lambda call: call.__name__)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_trial_that_cannot_be_told_is_refused_without_a_trace(kind, call):
@@ -239,8 +263,8 @@ def test_a_reward_that_is_no_finite_number_is_refused_without_a_trace(reward):
         ([[True, 20.0]], "dose to be"),
     ],
 )
-def test_bad_candidates_are_refused_without_a_trace(candidates, words, rounds):
-    assert_refused_without_a_trace(
+def test_bad_candidates_are_refused_as_a_round_of_their_own(candidates, words, rounds):
+    assert_refused_as_a_round_of_its_own(
         "candidates",
         lambda bandit, _: bandit.ask(candidates),
         InvalidArgument,
@@ -263,8 +287,8 @@ def test_bad_candidates_are_refused_without_a_trace(candidates, words, rounds):
         (CANARY, "a mapping"),
     ],
 )
-def test_a_bad_context_is_refused_without_a_trace(context, words, rounds):
-    assert_refused_without_a_trace(
+def test_a_bad_context_is_refused_as_a_round_of_its_own(context, words, rounds):
+    assert_refused_as_a_round_of_its_own(
         "context",
         lambda bandit, _: bandit.ask(context=context),
         InvalidArgument,
@@ -275,8 +299,10 @@ def test_a_bad_context_is_refused_without_a_trace(context, words, rounds):
 
 @pytest.mark.parametrize("rounds", [5, 8], ids=["at the end of an epoch", "inside an epoch"])
 @pytest.mark.parametrize(("declared", "asked"), [(a, b) for a in KINDS for b in KINDS if a != b])
-def test_an_ask_of_another_kind_than_declared_is_refused_without_a_trace(declared, asked, rounds):
-    assert_refused_without_a_trace(
+def test_an_ask_of_another_kind_than_declared_is_refused_as_a_round_of_its_own(
+    declared, asked, rounds
+):
+    assert_refused_as_a_round_of_its_own(
         declared,
         lambda bandit, _: bandit.ask(**choices(asked, 0)),
         Refused,
@@ -294,25 +320,29 @@ def test_an_ask_with_candidates_and_a_context_is_refused():
 def test_infeasible_candidates_are_refused():
     box = Box({"dose": (0, 10)}, feasible="dose <= 5")
     bandit = Bandit(make_plan("candidates", domain=box))
-    before = state(bandit)
+    with pytest.raises(InvalidArgument, match=r"satisfy 'dose <= 5' \(row 1\)"):
+        bandit.check([[1.0], [5.5]])
+    assert bandit.asked == 0
     with pytest.raises(InvalidArgument, match=r"satisfy 'dose <= 5' \(row 1\)"):
         bandit.ask([[1.0], [5.5]])
-    assert state(bandit) == before
+    assert (bandit.asked, bandit.open_trials) == (1, ())
 
 
-def test_a_context_without_any_feasible_action_is_refused_without_ending_the_epoch():
+def test_a_context_without_any_feasible_action_ends_an_epoch_like_any_other_ask():
     box = Box({"dose": (0, 10), "age": (18, 90)}, context=["age"], feasible="age < 80")
     bandit, spared = (Bandit(make_plan("context", domain=box)) for _ in range(2))
     for each in (bandit, spared):
-        trials = [each.ask(context={"age": 40.0 + number}) for number in range(6)]
-    before = state(bandit)
+        for number in range(6):
+            each.ask(context={"age": 40.0 + number})
+    with pytest.raises(Refused, match="feasibility predicate in this context"):
+        bandit.check(context={"age": 85.0})
+    assert not bandit.study.releases
     with pytest.raises(Refused, match="feasibility predicate in this context"):
         bandit.ask(context={"age": 85.0})
-    assert state(bandit) == before
-    for each in (bandit, spared):
-        each.tell(trials[5], 0.25)  # still the first epoch's
-        each.ask(context={"age": 30.0})
+    spared.abandon(spared.ask(context={"age": 40.0}))
     assert state(bandit) == state(spared)
+    assert len(bandit.study.releases) == 1
+    assert bandit.ask(context={"age": 30.0}) == spared.ask(context={"age": 30.0})
 
 
 def test_the_horizon_ends_the_asks_and_nothing_else():
@@ -910,17 +940,18 @@ def test_a_refused_user_does_not_end_an_epoch():
     assert not bandit.study.releases
 
 
-def test_an_ask_that_fails_does_not_use_up_a_round():
+def test_an_ask_that_is_not_stored_uses_up_no_round_and_one_that_brings_nonsense_does():
     bandit = Bandit(private_plan("candidates"), ListJournal())
+    bandit._journal.append = fail
+    for candidates in ([[1.0, 20.0]], [[1.0]]):
+        with pytest.raises(OSError, match="disk full"):
+            bandit.ask(candidates, user=USER)
+    del bandit._journal.append
     with pytest.raises(InvalidArgument, match="candidates"):
         bandit.ask([[1.0]], user=USER)
-    bandit._journal.append = fail
-    with pytest.raises(OSError, match="disk full"):
-        bandit.ask([[1.0, 20.0]], user=USER)
-    del bandit._journal.append
-    bandit.ask([[1.0, 20.0]], user=USER)
     with pytest.raises(Refused, match="has taken part"):
         bandit.ask([[1.0, 20.0]], user=USER)
+    assert bandit.asked == 1
 
 
 @pytest.mark.parametrize("user", [None, "", 17, b"u-17", ("u-17",)], ids=repr)

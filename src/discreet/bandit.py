@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from discreet import checks
 from discreet.agreement.plan import Plan
-from discreet.errors import BetweenEpochs, InvalidArgument, UnknownTrial
+from discreet.errors import BetweenEpochs, InvalidArgument, Refused, UnknownTrial
 from discreet.learning.study import Recommendation, Study, Value
 from discreet.privacy.budget import Simulation
-from discreet.protocol.records import Abandoned, Asked
+from discreet.protocol.decisions import check_ask
+from discreet.protocol.records import Abandoned, Asked, Passed
 from discreet.protocol.role import JournalPlace, Role
 from discreet.trusted.in_process import Joint, Local, Record
 
@@ -67,7 +68,7 @@ class Bandit(Role):
         if simulation is not None and not isinstance(simulation, Simulation):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidArgument("simulation", "Simulation(seed), or nothing")
         super().__init__(plan, journal)
-        self._roles = (Local if self.plan.is_local else Joint)(self.plan, simulation)
+        self._sides = (Local if self.plan.is_local else Joint)(self.plan, simulation)
         self._start()
 
     # -- the loop
@@ -85,18 +86,31 @@ class Bandit(Role):
         a column for each coordinate. An action depends on the plan, the releases so far, the
         index of the ask and what this user brings; never on another user's open round. Under
         privacy, `user` tells people apart; the id is kept as a keyed hash alone.
+
+        What leads to no action (a context outside the box, malformed candidates, none that the
+        domain admits) is refused, but takes its index first: it was a round, and nobody else's
+        action tells that it failed. `check` says beforehand whether it would.
         """
         with self._lock:
+            self._check_whole()
             try:
-                asked, chosen = self._roles.enter(candidates, context, user)
+                entry = self._sides.enter(candidates, context, user)
             except BetweenEpochs:
                 if self.asked < self.study.open_epoch.end:
                     raise  # finish() has drawn its release, and could not keep it
-                self._check_whole()
-                self._commit(*self._roles.turn())
-                asked, chosen = self._roles.enter(candidates, context, user)
-            self._commit(asked)
-        return Trial(asked.number, self.plan.domain.decode(asked.point), chosen)
+                self._commit(*self._sides.turn())
+                entry = self._sides.enter(candidates, context, user)
+            self._commit(entry.record)
+        if isinstance(entry.record, Passed):
+            raise entry.refusal or Refused("this ask could not be given an action")
+        action = self.plan.domain.decode(entry.record.point)
+        return Trial(entry.record.number, action, entry.chosen)
+
+    def check(
+        self, candidates: object = None, *, context: Mapping[str, object] | None = None
+    ) -> None:
+        """Raise what an ask with this would be refused for; uses no round. Ask what passes."""
+        check_ask(self.plan, candidates, context)
 
     def tell(self, trial: Trial | int, reward: float) -> None:
         """Count a reward, once; it is clipped to the plan's range."""
@@ -104,7 +118,7 @@ class Bandit(Role):
             asked = self._open_round(trial)
             value = checks.number("reward", reward, echo=False)
             self.study.check_running()  # a finished study takes no more rewards
-            self._commit(self._roles.answer(asked.number, value))
+            self._commit(self._sides.answer(asked.number, value))
 
     def abandon(self, trial: Trial | int) -> None:
         """Close a trial that will not be answered; it contributes nothing.
@@ -123,21 +137,22 @@ class Bandit(Role):
         with self._lock:
             self._check_whole()
             if self.study.is_running:
-                self._commit(self._roles.last())
+                self._commit(self._sides.last())
 
     # -- for whoever runs the study
 
     @property
     def open_trials(self) -> tuple[int, ...]:
         """The numbers of the trials that wait for a reward: not public."""
-        return self._roles.session.open_rounds
+        return self._sides.session.open_rounds
 
     # -- what is public
 
     @property
     def study(self) -> Study:
         """The public record so far: plan, epochs, releases."""
-        return self._roles.study
+        with self._lock:  # a turn is a release and an epoch, and nobody sees it half done
+            return self._sides.study
 
     @property
     def guarantee(self) -> str:
@@ -147,7 +162,7 @@ class Bandit(Role):
     @property
     def asked(self) -> int:
         """The number of asks so far."""
-        return self._roles.session.asked
+        return self._sides.session.asked
 
     def best(self, *, context: Mapping[str, object] | None = None) -> Recommendation:
         """The action with the highest posterior mean; from the releases alone."""
@@ -163,15 +178,13 @@ class Bandit(Role):
         number: object = trial.number if isinstance(trial, Trial) else trial
         if isinstance(number, bool) or not isinstance(number, numbers.Integral):
             raise InvalidArgument("trial", "a Trial, or its number")
-        asked = self._roles.session.find(int(number))
+        asked = self._sides.session.find(int(number))
         if isinstance(trial, Trial) and trial.action != self.plan.domain.decode(asked.point):
             raise UnknownTrial(f"trial {number} of this study is another one: wrong study?")
         return asked
 
-    def first_records(self) -> tuple[Record, ...]:
-        """A key for pseudonyms, and the first epoch."""
-        return self._roles.first_records()
+    def _first_records(self) -> tuple[Record, ...]:
+        return self._sides.first_records()
 
-    def apply(self, record: Record) -> None:
-        """Change the state by a record that is kept."""
-        self._roles.apply(record)
+    def _apply(self, record: Record) -> None:
+        self._sides.apply(record)

@@ -38,7 +38,7 @@ from discreet.agreement.plan import Plan
 from discreet.errors import DiscreetError, InvalidArgument, Refused
 from discreet.features.choose import Method
 from discreet.learning.study import Study
-from discreet.storage import toml as tables
+from discreet.storage import toml
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def read_plan(path: str | os.PathLike[str], changes: Mapping[str, object] | None
     JointDP(epsilon=2.0, delta=1e-06, protect='decisions', rounds_per_user=1)
     """
     with _named(path):
-        return tables.build(Plan, _arguments(path, changes, REQUIRED), "")
+        return toml.build(Plan, _arguments(path, changes, REQUIRED), "")
 
 
 def read_settings(
@@ -98,7 +98,7 @@ def _arguments(
     table = {} if path is None else _load(path)
     for place, value in (changes or {}).items():
         _change(table, place, value)
-    values = tables.arguments(HINTS, required, table)
+    values = toml.arguments(HINTS, required, table)
     if (prior := values.pop("prior", None)) is None:
         return values
     if "features" in values:

@@ -81,7 +81,7 @@ def test_but_for_noise_the_posterior_has_the_sums_of_all_rounds(noise, encoding,
     belief = bandit.study.belief
     assert isinstance(belief, PrefixBelief)
     assert belief.asked == 6
-    counted = bandit._roles._custodian._privatizer
+    counted = bandit._sides._custody._privatizer
     rows = counted._past.followed_by(counted._sums)
     exact = plan.correlated.encoding.decode(plan.map, rows.sum(axis=0), asks=6)
     told = sum(plan.centred(reward(number)) ** 2 for number in range(5))
@@ -231,7 +231,7 @@ def test_a_resumed_study_releases_the_same_nodes(noise):
         step(bandit, number)
     resumed = Bandit(plan, ListJournal(journal.kept))
     for one in (bandit, resumed):
-        counted = one._roles._custodian._privatizer
+        counted = one._sides._custody._privatizer
         one.node = mechanism.total(plan, counted._sums, counted._past)
     assert (bandit.node == resumed.node).all()
     records = [decoded(Bandit, data) for data in journal.kept[2:]]
@@ -246,7 +246,7 @@ def test_a_release_that_could_not_be_kept_is_not_drawn_again():
     for _ in range(2):
         with pytest.raises(Exception, match="disk is full"):
             bandit.ask(candidates(1), user="user 1")
-    drawn = bandit._roles._custodian._privatizer.release()
+    drawn = bandit._sides._custody._privatizer.release()
     journal.failing = False
     bandit.ask(candidates(1), user="user 1")
     assert bandit.study.releases == (drawn,)
@@ -292,10 +292,10 @@ def test_only_the_one_encoding_is_released(noise):
         mechanism.release(
             plan,
             replace(epoch, encoding=others[0]),
-            bandit._roles._custodian._privatizer._sums,
+            bandit._sides._custody._privatizer._sums,
             asks=0,
             bits=OperatingSystem(),
-            past=bandit._roles._custodian._privatizer._past,
+            past=bandit._sides._custody._privatizer._past,
         )
 
 
@@ -306,7 +306,7 @@ def test_a_node_without_the_sums_before_it_is_refused():
         mechanism.release(
             plan,
             bandit.study.open_epoch,
-            bandit._roles._custodian._privatizer._sums,
+            bandit._sides._custody._privatizer._sums,
             asks=0,
             bits=OperatingSystem(),
         )

@@ -190,3 +190,35 @@ def test_a_stored_plan_keeps_what_the_proofs_need():
         canonical.decode(Plan, data.replace(b'"looks":[0.8,0.6]', b'"looks":[0.8,0.7]'))
     with pytest.raises(Malformed, match="encoding"):
         canonical.decode(Plan, data.replace(b'"encoding":"reward"', b'"encoding":"announced"'))
+
+
+@pytest.mark.parametrize(
+    ("role", "make", "weaker"),
+    [
+        (Bandit, script, discreet.NonPrivate()),
+        (Bandit, script, JointDP(15.0, 0.01)),
+        (Custodian, script, discreet.NonPrivate()),
+        (Publisher, script, discreet.NonPrivate()),
+        (Client, local_script, LocalDP(15.0, 0.01)),
+        (Server, local_script, LocalDP(15.0, 0.01)),
+    ],
+    ids=lambda each: getattr(each, "__name__", repr(each)),
+)
+def test_words_do_not_speak_for_a_stored_plan_that_says_something_else(role, make, weaker):
+    """A journal whose plan is weaker than the words beside it is not opened by those words."""
+    journal = ListJournal()
+    plan = replace(make(), privacy=weaker, looks=None, schedule=None, encoding="auto")
+    role(plan, journal).close()
+    journal.kept[1] = canonical.encode(make().wording)
+    with pytest.raises(JournalForeign, match=r"another plan: .*privacy"):
+        role(make(), journal)
+
+
+def test_a_journal_without_words_is_compared_by_every_value_that_nobody_fills_in():
+    journal = ListJournal()
+    parts = {"rewards": (0.0, 100.0), "name": "trial A", "expire_after": 7}
+    Bandit(script(**parts), journal).close()
+    del journal.kept[1]
+    with pytest.raises(JournalForeign, match="another plan: expire_after, name, rewards"):
+        Bandit(script(), journal)
+    Bandit(script(**parts), journal).close()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.experiments.batched import play_crowd
-from discreet.experiments.contenders import TUNED, WAYS, Trial, play
+from discreet.experiments.batched import play_batched
+from discreet.experiments.contenders import CONTENDERS, TUNED, Trial, play
 from discreet.experiments.paper import (
     BOX_STEPS,
     STEPS,
@@ -31,7 +31,7 @@ from discreet.simulation.play import Setting
 from discreet.simulation.problems import find_problem
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", CONTENDERS)
 def test_every_way_plays_and_a_trial_fixes_its_run(way):
     trial = Trial("synthetic", way, 1.0, 0.1, 30, seed=3, run=1)
     found = play(trial)
@@ -48,7 +48,7 @@ def test_a_way_without_a_name_is_refused():
 def test_a_curve_is_the_regret_so_far_after_evenly_spaced_rounds():
     found = play(Trial("camelback", "ours", 1.0, 0.1, 320, 3, 0))
     setting = Setting("joint", 320, privacy=JointDP(1.0, 0.1))
-    regrets = play_crowd(find_problem("camelback"), setting, seed=3).regrets
+    regrets = play_batched(find_problem("camelback"), setting, seed=3).regrets
     assert list(found.regrets) == list(range(10, 321, 10))
     for t, so_far in found.regrets.items():
         assert so_far == pytest.approx(regrets[:t].sum(), abs=1e-3)

@@ -12,7 +12,7 @@ from discreet.errors import InvalidArgument
 from discreet.experiments import batched as crowds
 from discreet.experiments import growth, paper_figures
 from discreet.experiments import shuffling as between
-from discreet.experiments.batched import decision_sets, play_crowd
+from discreet.experiments.batched import decision_sets, play_batched
 from discreet.experiments.contenders import Played, play
 from discreet.experiments.growth import WAY, growth_of, growth_trials
 from discreet.learning.study import Study
@@ -49,7 +49,7 @@ def _rows(exponent=0.5, runs=3, spread=0.0):
 )
 def test_a_crowd_is_fixed_by_its_seed(name, model):
     setting = Setting(model=model, rounds=60, privacy=MODELS[model])
-    one, two = (play_crowd(find_problem(name), setting, seed=3) for _ in range(2))
+    one, two = (play_batched(find_problem(name), setting, seed=3) for _ in range(2))
     assert (one.regrets == two.regrets).all()
     assert one.regrets.shape == (60,)
     assert one.regrets.min() >= -1e-6
@@ -60,7 +60,7 @@ def test_a_crowd_is_fixed_by_its_seed(name, model):
 
 def test_a_crowd_chooses_as_its_people_would_one_by_one():
     setting = Setting(model="local", rounds=80, privacy=MODELS["local"])
-    study = play_crowd(find_problem("synthetic"), setting, seed=3).study
+    study = play_batched(find_problem("synthetic"), setting, seed=3).study
     plan, epoch, rng = study.plan, study.epochs[-1], np.random.default_rng(0)
     sets = plan.domain.spread(rng.random((20 * 5, 2)), context=None).reshape(20, 5, 2)
     chosen = crowds._choose(plan, epoch, np.arange(20), sets)

@@ -233,8 +233,8 @@ def test_a_release_that_could_not_be_committed_is_not_drawn_again_and_not_shown(
             getattr(bandit, name)(**arguments)
         assert canonical.encode(bandit.study) == before
         assert bandit.asked == 2
-    drawn = bandit._roles._custodian._privatizer.release()
-    assert bandit._roles._custodian._privatizer.release() is drawn
+    drawn = bandit._sides._custody._privatizer.release()
+    assert bandit._sides._custody._privatizer.release() is drawn
     assert journal.kept == records
     journal.failing = False
     getattr(bandit, name)(**arguments)

@@ -133,7 +133,7 @@ class World:
         reports = [record for record in records if isinstance(record, Report)]
         assert max(Counter(r.id for r in reports).values(), default=0) <= 1
         server = Server(self.plan, ListJournal(self.journals[journal]), simulated=True)
-        releases = [*server.study.releases, server.tally.release()]
+        releases = [*server.study.releases, server._tally.release()]
         for epoch, release in zip(server.study.epochs, releases, strict=True):
             own = [r.integers for r in reports if r.epoch == epoch.digest]
             assert release.reports == len(own)

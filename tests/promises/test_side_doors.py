@@ -247,7 +247,7 @@ def test_other_raw_sums_behind_the_same_releases_change_nothing(
     _, original = second_epoch(plan)
     ghost = Bandit(plan, simulation=SIMULATION)
     releases = {release.epoch: release for release in original.study.releases}
-    counted = ghost._roles._custodian._privatizer
+    counted = ghost._sides._custody._privatizer
     monkeypatch.setattr(counted, "release", lambda: releases[counted._epoch.digest])
     for number in range(9):
         arguments = choices(kind, number if number == 8 else 50 + number)
@@ -257,9 +257,7 @@ def test_other_raw_sums_behind_the_same_releases_change_nothing(
         if number == 3:
             first = counted._sums.total
     replay = Bandit(plan, ListJournal(first_epoch(plan)), simulation=SIMULATION)
-    assert (
-        first != replay._roles._custodian._privatizer._sums.total
-    ).any()  # the raw sums do differ
+    assert (first != replay._sides._custody._privatizer._sums.total).any()  # the raw sums do differ
     for bandit, name in ((original, "original"), (ghost, "ghost")):
         bandit.export(tmp_path / name)
     assert (tmp_path / "ghost").read_bytes() == (tmp_path / "original").read_bytes()

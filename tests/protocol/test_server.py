@@ -369,13 +369,13 @@ def test_the_influence_grows_with_the_attackers_and_falls_with_the_crowd():
 def test_nothing_of_a_person_is_held_beyond_the_open_epoch():
     server = Server(PLAN)
     play(server, 3 + 3 + 6)
-    state = pickle.dumps(server.tally)
+    state = pickle.dumps(server._tally)
     assert all(id_of(n).encode() not in state for n in range(6))
     assert all(id_of(n).encode() in state for n in range(6, 12))  # to refuse replays
     size = len(state)
     server.offer(Request(id_of(12)))
-    assert len(pickle.dumps(server.tally)) < size
-    assert all(id_of(n).encode() not in pickle.dumps(server.tally) for n in range(12))
+    assert len(pickle.dumps(server._tally)) < size
+    assert all(id_of(n).encode() not in pickle.dumps(server._tally) for n in range(12))
 
 
 def test_a_server_resumes_with_every_report_it_acknowledged():

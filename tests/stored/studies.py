@@ -121,6 +121,18 @@ def followed(folder):
     )
 
 
+def once(folder):
+    """A look that counts half, where no round is looked at again: it meant nothing."""
+    return discreet.Plan(
+        domain=discreet.Box({"dose": (0, 10)}),
+        kernel=discreet.Linear(),
+        privacy=discreet.JointDP(epsilon=4.0, delta=1e-3),
+        encoding="gram",
+        looks=(0.5,),
+        schedule=discreet.Schedule(first=6, growth=1.5),
+    )
+
+
 PLANS = {
     make.__name__: make
     for make in (
@@ -133,6 +145,7 @@ PLANS = {
         proven,
         not_private,
         followed,
+        once,
     )
 }
 

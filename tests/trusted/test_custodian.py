@@ -264,19 +264,29 @@ def test_nobody_takes_part_more_often_than_the_guarantee_allows():
         each.choose(ask_of(0))  # what comes again is no other round
 
 
-def test_an_ask_that_the_plan_does_not_allow_changes_nothing():
+def test_an_ask_that_the_plan_does_not_allow_is_a_round_without_an_action():
     plan = make_plan("context", "decisions", "fourier")
-    wired = Wired(plan)
-    wired.play(range(4))
-    journal = list(wired.journal.kept)
-    for bad in ({}, {"candidates": ({"dose": 1.0, "age": 987.5},)}, {"context": {"age": 987.5}}):
-        with pytest.raises((Refused, InvalidArgument)) as refused:
-            wired.choose(Ask(id_of(9), "someone", **bad))
-        assert "987.5" not in str(refused.value)
-        assert "someone" not in str(refused.value)
-    assert wired.custodian.outbox is None  # no reason for a release
-    assert wired.journal.kept == journal
-    assert wired.custodian.asked == 4
+    wired, spared = Wired(plan), Wired(plan)
+    for each in (wired, spared):
+        each.play(range(4))
+    bads = ({}, {"candidates": ({"dose": 1.0, "age": 987.5},)}, {"context": {"age": 987.5}})
+    for number, bad in enumerate(bads, start=4):
+        ask = Ask(id_of(100 + number), f"someone {number}", **bad)
+        for again in range(3):  # the first time with its reason; a repeat changes nothing
+            with pytest.raises((Refused, InvalidArgument)) as refused:
+                wired.choose(ask)
+            assert "987.5" not in str(refused.value)
+            assert "someone" not in str(refused.value)
+            assert again == 0 or "a round all the same" in str(refused.value)
+        with pytest.raises(TrialClosed):
+            wired.custodian.receive(Answer(ask.id, 0.5))
+        spared.choose(ask_of(200 + number))
+        spared.custodian.decline(Decline(id_of(200 + number)))
+    assert wired.custodian.asked == spared.custodian.asked == 7
+    resumed = Custodian(plan, wired.journal)
+    assert resumed.asked == 7
+    with pytest.raises(Refused, match="a round all the same"):
+        resumed.choose(ask)
 
 
 # -- a draw happens once

@@ -1,9 +1,9 @@
 """The frozen public agreement of a study. Everything in a plan is public.
 
 A plan is resolved once, when its author writes it: defaults become numbers and features become
-arrays (`resolve`). From then on it travels as bytes. What is read back is what was stored, and
-nothing in it is worked out again; a field that a stored plan does not have means what it meant
-before there was such a field.
+arrays (`resolve`). From then on it travels as bytes. What is read back is what was stored, and no
+field of it is filled in again; one that a stored plan does not have means what it meant before
+there was such a field.
 """
 
 import warnings
@@ -356,7 +356,8 @@ class Plan:
 
         The first epoch, which finds level and spread, is looked at once.
         """
-        return ONE_LOOK if first == 0 else self.looks or ONE_LOOK
+        again = resolve.may_look_again(self._encoding_name, self.privacy)
+        return self.looks or ONE_LOOK if again and first > 0 else ONE_LOOK
 
     def most_rounds(self, first: int, length: int) -> int:
         """How many rounds a release may sum, of an epoch of so many asks after `first`.

@@ -241,6 +241,11 @@ def weights_of(written: Any) -> Looks:
     return looks
 
 
+def may_look_again(encoding: EncodingName, privacy: Privacy) -> bool:
+    """Whether rounds may count less than once, in several releases: where that is proven."""
+    return encoding == "reward" and isinstance(privacy, JointDP)
+
+
 def looks_of(
     looks: Looks | None, encoding: EncodingName, privacy: Privacy, *, fill: bool
 ) -> Looks | None:
@@ -248,14 +253,16 @@ def looks_of(
 
     None is one look, or no budget to divide.
     """
-    again = encoding == "reward" and isinstance(privacy, JointDP)
+    again = may_look_again(encoding, privacy)
     if looks is None:
         return FOUR_LOOKS if fill and again else None
-    if len(looks) > 1 and not again and not isinstance(privacy, NonPrivate):
+    if isinstance(privacy, NonPrivate):
+        return None
+    if not again and len(looks) > 1:
         raise InvalidArgument(
             "looks", "one: only JointDP over the whole box looks at a round again", looks
         )
-    return None if isinstance(privacy, NonPrivate) else looks
+    return looks
 
 
 # -- when a study looks, and how it explores

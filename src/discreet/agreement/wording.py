@@ -36,20 +36,46 @@ class Wording:
         return cls(written)
 
 
+#: Arguments that a plan fills in by other arguments: their values may differ between versions.
+FILLED = frozenset(
+    (
+        "decisions",
+        "features",
+        "encoding",
+        "schedule",
+        "exploration",
+        "noise",
+        "confidence",
+        "buffers",
+        "looks",
+    )
+)
+
+
 def differing(stored: Any, wording: Wording | None, given: Any) -> list[str]:
     """The arguments in which a plan that is given again differs from the one that is stored.
 
-    A journal from before words were kept is compared by what the given plan's author wrote.
+    What an author wrote has to be what is stored. Only what a plan fills in may come out otherwise
+    now, where the words are the same; and a default that nobody wrote, then or now. A journal from
+    before words were kept does not know whether somebody wrote what is filled in: where the given
+    plan leaves it open, what is stored is right.
     """
     if given.digest == stored.digest:
         return []
-    said = None if given.wording is None else given.wording.arguments
-    kept: Mapping[str, str] = {} if wording is None else wording.arguments
     names = [each.name for each in fields(stored) if each.init]
-    if said is not None:
-        names = [name for name in names if name in said or name in kept]
-        names = [name for name in names if name not in kept or said.get(name) != kept[name]]
+    if given.wording is not None:
+        said = given.wording.arguments
+        names = [name for name in names if not _left_to(name, said, wording)]
     return sorted(name for name in names if not _same(name, stored, given))
+
+
+def _left_to(name: str, said: Mapping[str, str], wording: Wording | None) -> bool:
+    """Whether an argument is as it was, whatever its value: by its words."""
+    if wording is None:
+        return name in FILLED and name not in said
+    kept = wording.arguments
+    unsaid = name not in said and name not in kept
+    return unsaid or (name in FILLED and said.get(name) == kept.get(name))
 
 
 def _same(name: str, stored: Any, given: Any) -> bool:

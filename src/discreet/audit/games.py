@@ -204,7 +204,7 @@ def _release_of(epoch: Epoch, reports: list[Integers]) -> Release:
 def _game(name: str, plan: Plan, epoch: Epoch) -> Game:
     """The worst pair: residuals at both ends of the width, at points with k = share.
 
-    Their squares are the same: at the worst pair the spread does not move (`encodings`).
+    Their squares are the same: at the worst pair the spread does not move (`round_encoding`).
     """
     near, far = _worst_points(plan, epoch)
     up, down = _rewards(plan, epoch, near), _rewards(plan, epoch, far)
@@ -306,7 +306,7 @@ class PeekingBandit(Bandit):
         """The candidate that is farthest from the newest open trial's action."""
         if not self.open_trials:
             return super().ask(candidates, **brought)
-        pending = self._roles.session.find(self.open_trials[-1]).point
+        pending = self._sides.session.find(self.open_trials[-1]).point
         apart = np.abs(self.plan.domain.encode(candidates) - pending).sum(axis=1)
         farthest = int(np.argmax(apart))
         return replace(super().ask(candidates[[farthest]], **brought), chosen=farthest)

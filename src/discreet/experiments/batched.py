@@ -30,7 +30,7 @@ TOGETHER = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class _Crowd:
+class _Batch:
     """What some people did: scaled actions, answers, and how far they fell short."""
 
     points: Floats
@@ -40,13 +40,13 @@ class _Crowd:
 
 @dataclass(frozen=True, eq=False)
 class _Rounds:
-    """The crowds of an epoch, and how much they count in each release that looks at them."""
+    """The batches of an epoch, and how much they count in each release that looks at them."""
 
     looks: Looks
-    crowds: tuple[_Crowd, ...]
+    batches: tuple[_Batch, ...]
 
 
-def play_crowd(
+def play_batched(
     make_problem: MakeProblem,
     setting: Setting,
     *,
@@ -59,11 +59,11 @@ def play_crowd(
     >>> from discreet.simulation.problems import find_problem
     >>> from discreet.privacy.budget import LocalDP
     >>> setting = Setting(model="local", rounds=50, privacy=LocalDP(8.0, 0.01))
-    >>> play_crowd(find_problem("synthetic"), setting, seed=1).regrets.shape
+    >>> play_batched(find_problem("synthetic"), setting, seed=1).regrets.shape
     (50,)
     """
     world = World.draw(make_problem, seed=seed, run=run)
-    plan = plan_for(world.problem, setting, world.decisions, f"crowd {seed}.{run}")
+    plan = plan_for(world.problem, setting, world.decisions, f"batch {seed}.{run}")
     belief = believed_before(plan) if spending is None else Belief.before(plan, spending)
     return play_study(world, Study.begun(belief), setting.rounds)
 
@@ -74,24 +74,24 @@ def play_study(world: World, study: Study, rounds: int) -> Run:
     seen: tuple[_Rounds, ...] = ()
     while sum(map(len, regrets)) < rounds:
         epoch = study.next_epoch()
-        newest = _Rounds(plan.looks_from(epoch.first), tuple(_crowds(world, plan, epoch)))
+        newest = _Rounds(plan.looks_from(epoch.first), tuple(_batches(world, plan, epoch)))
         seen = in_sight(newest, seen)
         sums = np.zeros(epoch.encoding.size(plan.map), dtype=np.int64)
         for age, each in enumerate(seen):
-            for crowd in each.crowds:
-                sums += _encoded(plan, epoch, crowd, each.looks[age])
-        regrets += [crowd.regrets for crowd in newest.crowds]
+            for batch in each.batches:
+                sums += _encoded(plan, epoch, batch, each.looks[age])
+        regrets += [batch.regrets for batch in newest.batches]
         study = study.opened(epoch).released(_release(plan, epoch, sums, world.player))
     return Run(world.problem, np.concatenate(regrets), study, seconds=0.0)
 
 
-def _crowds(world: World, plan: Plan, epoch: Epoch) -> Iterator[_Crowd]:
+def _batches(world: World, plan: Plan, epoch: Epoch) -> Iterator[_Batch]:
     for start in range(0, epoch.length, TOGETHER):
         numbers = np.arange(start, min(start + TOGETHER, epoch.length))
         yield _act(world, plan, epoch, numbers)
 
 
-def _act(world: World, plan: Plan, epoch: Epoch, numbers: NDArray[np.intp]) -> _Crowd:
+def _act(world: World, plan: Plan, epoch: Epoch, numbers: NDArray[np.intp]) -> _Batch:
     problem, rng = world.problem, world.answers
     if plan.decisions == "box":
         points = epoch.policy.menu[numbers % len(epoch.policy.menu)]
@@ -105,7 +105,7 @@ def _act(world: World, plan: Plan, epoch: Epoch, numbers: NDArray[np.intp]) -> _
         points, actions = scaled.reshape(sets.shape)[everyone, chosen], sets[everyone, chosen]
         best = problem.mean(sets.reshape(-1, sets.shape[2])).reshape(sets.shape[:2]).max(axis=1)
     rewards = np.array([problem.reward(action, rng) for action in actions])
-    return _Crowd(points, rewards, best - problem.mean(actions))
+    return _Batch(points, rewards, best - problem.mean(actions))
 
 
 def _choose(plan: Plan, epoch: Epoch, numbers: NDArray[np.intp], sets: Floats) -> NDArray[np.intp]:
@@ -128,10 +128,10 @@ def decision_sets(problem: Problem, count: int, rng: np.random.Generator) -> Flo
     return np.array(brought, dtype=np.float64)
 
 
-def _encoded(plan: Plan, epoch: Epoch, crowd: _Crowd, weight: float) -> Integers:
-    centred = np.array([plan.centred(reward) for reward in crowd.rewards])
-    total = epoch.encoding.total(plan.map, crowd.points, centred, weight)
-    announced = epoch.encoding.announce(plan.map, crowd.points)
+def _encoded(plan: Plan, epoch: Epoch, batch: _Batch, weight: float) -> Integers:
+    centred = np.array([plan.centred(reward) for reward in batch.rewards])
+    total = epoch.encoding.total(plan.map, batch.points, centred, weight)
+    announced = epoch.encoding.announce(plan.map, batch.points)
     return total if announced is None else total + announced.sum(axis=0)
 
 

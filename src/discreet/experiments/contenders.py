@@ -22,7 +22,7 @@ from discreet.agreement.plan import Confidence
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.experiments.as_printed import Form, Printed, simulate_printed
-from discreet.experiments.batched import play_crowd
+from discreet.experiments.batched import play_batched
 from discreet.experiments.prefix import simulate_prefix, simulate_seldom
 from discreet.features.kernels import Additive, Kernel, SquaredExponential
 from discreet.learning.belief import Spending
@@ -97,9 +97,9 @@ def play(trial: Trial) -> Played:
     >>> play(Trial("camelback", "uniform play", math.inf, 0.0, 4, 0, 0)).regrets.keys()
     dict_keys([1, 2, 3, 4])
     """
-    if trial.way not in WAYS:
-        raise InvalidArgument("way", f"one of {', '.join(WAYS)}", trial.way)
-    so_far = np.cumsum(WAYS[trial.way](trial))
+    if trial.way not in CONTENDERS:
+        raise InvalidArgument("way", f"one of {', '.join(CONTENDERS)}", trial.way)
+    so_far = np.cumsum(CONTENDERS[trial.way](trial))
     shown = np.unique(np.linspace(0, trial.rounds, POINTS + 1).astype(np.int64)[1:])
     curve = " ".join(f"{t}:{so_far[t - 1]:.3f}" for t in shown[shown > 0])
     return Played(**asdict(trial), regret=round(float(so_far[-1]), 3), curve=curve)
@@ -124,7 +124,7 @@ def ours(
     )
 
     def regrets(trial: Trial) -> Floats:
-        return play_crowd(
+        return play_batched(
             find_problem(trial.problem),
             _setting(trial, encoding, local=local, one_look=one_look),
             seed=trial.seed,
@@ -225,7 +225,7 @@ def _uniform(trial: Trial) -> Floats:
     return simulate(find_problem(trial.problem), setting, seed=trial.seed, run=trial.run).regrets
 
 
-WAYS: dict[str, Callable[[Trial], Floats]] = {
+CONTENDERS: dict[str, Callable[[Trial], Floats]] = {
     "uniform play": _uniform,
     "as printed": printed("variance"),
     "as printed, std": printed("std"),

@@ -12,8 +12,7 @@ from typing import Any, Literal, get_args
 
 from discreet import checks
 from discreet.errors import InvalidArgument
-from discreet.experiments import paper as trials
-from discreet.experiments import tables
+from discreet.experiments import paper, tables
 from discreet.experiments.contenders import Played, play
 from discreet.experiments.growth import DELTA, EPSILON, OCTAVES, THEORY, growth_of, growth_trials
 from discreet.experiments.kernel_errors import Measured, measure, wanted
@@ -213,11 +212,11 @@ def _features_setting(rows: Sequence[Measured]) -> str:
 
 def _ablation_jobs(scale: Scale) -> list[Any]:
     rounds = (
-        scale.rounds(trials.FIGURE_ROUNDS, 256),
-        scale.rounds(trials.TABLE_ROUNDS, 1000),
+        scale.rounds(paper.FIGURE_ROUNDS, 256),
+        scale.rounds(paper.TABLE_ROUNDS, 1000),
     )
-    levels = (1.0,) if scale.quick else trials.LEVELS[1:]
-    return list(trials.ablation_trials(scale.number(6, 3), rounds, levels=levels))
+    levels = (1.0,) if scale.quick else paper.LEVELS[1:]
+    return list(paper.ablation_trials(scale.number(6, 3), rounds, levels=levels))
 
 
 def _octaves(rows: Sequence[Played]) -> tuple[int, ...]:
@@ -247,21 +246,21 @@ def _draw_growth(rows: Sequence[Any], path: Path) -> None:
 REPRODUCTIONS: dict[Name, Reproduction] = {
     "figure-alpha": Reproduction(
         "Regret at four levels of α",
-        lambda s: list(trials.alpha_trials(s.number(20, 4), s.rounds(trials.FIGURE_ROUNDS, 256))),
+        lambda s: list(paper.alpha_trials(s.number(20, 4), s.rounds(paper.FIGURE_ROUNDS, 256))),
         _draw("curves_figure", "epsilon"),
         lambda rows: tables.level_table(rows, "epsilon"),
         _figure_setting("epsilon"),
     ),
     "figure-beta": Reproduction(
         "Regret at four levels of β",
-        lambda s: list(trials.beta_trials(s.number(20, 4), s.rounds(trials.FIGURE_ROUNDS, 256))),
+        lambda s: list(paper.beta_trials(s.number(20, 4), s.rounds(paper.FIGURE_ROUNDS, 256))),
         _draw("curves_figure", "delta"),
         lambda rows: tables.level_table(rows, "delta"),
         _figure_setting("delta"),
     ),
     "table": Reproduction(
         "Regret on three functions",
-        lambda s: list(trials.table_trials(s.number(10, 2), s.rounds(trials.TABLE_ROUNDS, 1000))),
+        lambda s: list(paper.table_trials(s.number(10, 2), s.rounds(paper.TABLE_ROUNDS, 1000))),
         _draw("table_figure"),
         tables.regret_table,
         _table_setting,

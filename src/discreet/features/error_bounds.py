@@ -191,6 +191,8 @@ def radius_of(kernel: Stationary, level: float) -> float:
     """
     unit = replace(kernel, lengthscale=1.0)
     low, high = 0.0, 100.0
+    if unit.correlation([[high]])[0] > level:  # images beyond it would not be counted
+        raise InvalidArgument("kernel", f"one that falls to {level:g} within {high:g} lengthscales")
     for _ in range(60):
         middle = 0.5 * (low + high)
         above = unit.correlation([[middle]])[0] > level

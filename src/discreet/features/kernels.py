@@ -378,9 +378,7 @@ def _stretched(kernel: Stationary, factor: float) -> Stationary:
 def _one_coordinate(kernel: Simple, column: int) -> Simple:
     if isinstance(kernel, Linear | Polynomial) or not isinstance(kernel.lengthscale, tuple):
         return kernel
-    if isinstance(kernel, SquaredExponential):
-        return SquaredExponential(kernel.lengthscale[column])
-    return Matern(kernel.smoothness, kernel.lengthscale[column], kernel.form)
+    return replace(kernel, lengthscale=kernel.lengthscale[column])
 
 
 def _pair(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:

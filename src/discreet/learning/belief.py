@@ -161,11 +161,11 @@ class Belief:
         points = menu if len(menu) else public_points(plan.domain)
         unknown = float(self.posterior.variance(points).mean())
         residual = self._next_residual(unknown)
-        if plan.encoding == "announced":
-            return plan.encode_with.fit(plan.map, residual, plan.mu, 1.0, rounds)
-        if plan.encoding == "reward":
+        if plan.encode_with.public_gram:
             encoding = RewardEncoding.fit(plan.map, residual, plan.mu, 1.0, rounds)
             return self._along_directions(encoding, first, length, menu)
+        if plan.encode_with.exact_gram:
+            return plan.encode_with.fit(plan.map, residual, plan.mu, 1.0, rounds)
         options = [
             plan.encode_with.fit(plan.map, residual, plan.mu, share, rounds) for share in SHARES
         ]
@@ -180,7 +180,7 @@ class Belief:
     def _next_residual(self, unknown: float) -> Residual:
         """Clipped about where answers will fall; never clipped where they lie at the ends."""
         plan, at_ends = self.plan, self.scales.at_ends
-        if at_ends and (plan.encoding in ("reward", "announced") or plan.is_local):
+        if at_ends and (plan.encode_with.exact_gram or plan.is_local):
             return Residual(np.zeros(plan.map.dimension), 1.0)
         width = self.spending.width_in_stds * math.sqrt(unknown + self.scales.noise)
         width = 1.0 if at_ends else min(1.0, max(SMALLEST_WIDTH, width))

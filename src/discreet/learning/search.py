@@ -124,6 +124,11 @@ def _pool(domain: Box, context: Floats | None) -> Floats:
     return np.concatenate([pool, spread(domain, missing, rng)]) if missing else pool
 
 
+def check_admits(domain: Box, context: Floats) -> None:
+    """Refuse a context in which the domain admits no action."""
+    _pool(domain, context)
+
+
 def _starts(score: Score, pool: Floats, tilts: Floats) -> Floats:
     """For each tilt the best points of the pool (J, n, d), none near a better one."""
     values = score.table(pool, tilts)

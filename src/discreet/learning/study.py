@@ -145,6 +145,15 @@ class Study:
         """The digest of the release that `released` was last called with, and what it returned."""
         return ["", None]
 
+    def followed_by(self, release: Release) -> tuple[Release, Epoch] | tuple[Release]:
+        """The open epoch's release and the epoch after it; of the last one, the release alone.
+
+        A release of fewer asks than its epoch has is the last one, and so is the horizon's.
+        """
+        epoch, study = self.open_epoch, self.released(release)
+        is_last = release.asks < epoch.length or epoch.end == self.plan.last
+        return (release,) if is_last else (release, study.next_epoch())
+
     def opened(self, epoch: Epoch) -> "Study":
         """This record with one more epoch."""
         return self._believing(self.belief, epochs=(*self.epochs, epoch))
@@ -198,7 +207,7 @@ class Study:
 
     @property
     def is_simulated(self) -> bool:
-        """Whether noise that the plan promises came from a seed."""
+        """Whether its noise, or what stands for it without privacy, came from a seed."""
         private = isinstance(self.plan.privacy, NonPrivate) or all(r.private for r in self.releases)
         return bool(self.simulated) or not private
 

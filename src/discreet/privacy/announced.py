@@ -1,6 +1,7 @@
 """The encoding for public decision sets: exact actions, noise on the answers alone."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ class AnnouncedEncoding(RoundEncoding):
 
     **Bound.** x is the same in both versions of a round: as for `RewardEncoding`.
     """
+
+    exact_gram: ClassVar[bool] = True
 
     @classmethod
     def fit(

@@ -247,7 +247,7 @@ def certified_mu(
         least = f"delta of at least {2 * slack:.1g}, or " if 2 * slack < 1.0 else ""
         raise InvalidArgument(
             "privacy",
-            f"{least}a smaller epsilon, or fewer releases: "
+            f"{least}a smaller epsilon (with correlated noise, or fewer releases): "
             "the finite precision of noise could not be certified",
             privacy.delta if least else privacy.epsilon,
         )

@@ -88,7 +88,7 @@ class Noise:
         """The noise on h^2: w sigma_u, and sqrt(2 / q) of that where the gram gets noise too.
 
         So much that an answer which comes in another epoch than its replacement, and moves two
-        releases from or to zero, costs no more than mu in all (see `encodings`).
+        releases from or to zero, costs no more than mu in all (see `round_encoding`).
         """
         if self.gram == 0.0:
             return self.cross * width

@@ -261,14 +261,6 @@ class BLT:
     def _inverse(self) -> tuple[Floats, Floats]:
         return _inverse(np.array(self.decays), np.array(self.scales))
 
-    def _product(self, lag: int) -> float:
-        """Two endless columns, `lag` apart: c_lag + sum over k >= 1 of c_k c_(k + lag)."""
-        if lag == 0:
-            return self.sensitivity(None) ** 2
-        d, w = np.array(self.decays), np.array(self.scales)
-        later = w * d ** (lag - 1)
-        return float(later.sum() + w @ _geometric(np.outer(d, d), math.inf) @ (d * later))
-
 
 Strategy = Independent | Tree | SquareRoot | BLT
 

@@ -43,6 +43,7 @@ class RewardEncoding(RoundEncoding):
     """
 
     public_gram: ClassVar[bool] = True
+    exact_gram: ClassVar[bool] = True
     directions: Floats
 
     def __post_init__(self) -> None:

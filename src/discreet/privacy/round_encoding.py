@@ -15,8 +15,8 @@ round can move the whitened vector (`bound`): that is the mu the epoch costs.
 Notation of the proofs: c = phi(x) . phi(x') for the two versions of the replaced round, with
 ||phi|| <= 1 and |h|, |h'| <= w. Replacing a round by silence (the zero vector) moves less.
 
-A new encoding is a frozen dataclass in a file of its own: it fills in what is abstract here, with
-its proof beside `bound`, and is listed in `encodings`.
+A new encoding is a frozen dataclass in a file of its own, listed in `encodings`. It fills in what
+is abstract here, proves its bound in its docstring, and packs gram, cross and spread in this order.
 """
 
 from abc import ABC, abstractmethod
@@ -39,6 +39,8 @@ class RoundEncoding(ABC):
     bits: int
     #: Whether the gram matrix is left out, because actions are public before anyone acts.
     public_gram: ClassVar[bool] = False
+    #: Whether the gram matrix is known without noise.
+    exact_gram: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod

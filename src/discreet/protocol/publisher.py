@@ -24,18 +24,11 @@ class Publisher(Role):
 
     RECORDS = Epoch | Release
 
-    def __init__(
-        self,
-        plan: Plan,
-        journal: JournalPlace = None,
-        *,
-        simulated: bool = False,
-        embedded: bool = False,
-    ) -> None:
+    def __init__(self, plan: Plan, journal: JournalPlace = None) -> None:
         if plan.is_local:
             raise InvalidArgument("plan", "one of the joint model: LocalDP has a Server")
-        super().__init__(plan, journal, embedded=embedded)
-        self._study = Study(self.plan, simulated=simulated or None)
+        super().__init__(plan, journal)
+        self._study = Study(self.plan)
         self._start()
 
     def publish(self, release: Release) -> Opening:
@@ -45,14 +38,8 @@ class Publisher(Role):
         """
         with self._lock:
             if self._last != release.digest:
-                self._commit(*self.follow(release))
+                self._commit(*self._study.followed_by(release))
             return self.opening
-
-    def follow(self, release: Release) -> tuple[Release, Epoch] | tuple[Release]:
-        """The release and the epoch that follows it, unless it is the last: nothing is changed."""
-        epoch, study = self._study.open_epoch, self._study.released(release)
-        is_last = release.asks < epoch.length or epoch.end == self.plan.last
-        return (release,) if is_last else (release, study.next_epoch())
 
     @property
     def opening(self) -> Opening:
@@ -63,17 +50,16 @@ class Publisher(Role):
     @property
     def study(self) -> Study:
         """The public record so far."""
-        return self._study
+        with self._lock:
+            return self._study
 
     @property
     def _last(self) -> str:
         return self._study.releases[-1].digest if self._study.releases else GENESIS
 
-    def first_records(self) -> tuple[Epoch]:
-        """The first epoch."""
+    def _first_records(self) -> tuple[Epoch]:
         return (self._study.next_epoch(),)
 
-    def apply(self, record: Epoch | Release) -> None:
-        """Add an epoch or a release to the public record."""
+    def _apply(self, record: Epoch | Release) -> None:
         opened = isinstance(record, Epoch)
         self._study = self._study.opened(record) if opened else self._study.released(record)

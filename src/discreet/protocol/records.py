@@ -28,6 +28,20 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Passed:
+    """Ask `number` could not be given an action, by what its person brought: a round without one.
+
+    It took its index all the same: whose ask fails must not move the actions of others. `id` and
+    `seal` are those of `Entered`, where asks are messages.
+    """
+
+    number: int
+    user: str | None = None
+    id: str | None = field(default=None, metadata=canonical.OPTIONAL)
+    seal: str | None = field(default=None, metadata=canonical.OPTIONAL)
+
+
+@dataclass(frozen=True)
 class Told:
     """Trial `number` brought this (clipped) reward."""
 

@@ -30,17 +30,15 @@ class Role(ABC):
     there. A role that is interrupted while it writes no longer knows what its journal holds: from
     then on it refuses, and must be opened again.
 
-    A subclass sets up its state from `self.plan` and then calls `_start`. One that is `embedded` is
-    part of another role, which keeps its records and applies them.
+    A subclass sets up its state from `self.plan` and then calls `_start`.
     """
 
     #: What the journal may hold after the plan.
     RECORDS: ClassVar[UnionType]
 
-    def __init__(self, plan: Plan, journal: JournalPlace, *, embedded: bool = False) -> None:
+    def __init__(self, plan: Plan, journal: JournalPlace) -> None:
         self._lock = threading.RLock()
         self._broken = False
-        self._embedded = embedded
         self._journal = (
             SQLiteJournal(journal) if isinstance(journal, str | os.PathLike) else journal
         )
@@ -69,11 +67,11 @@ class Role(ABC):
     # -- what a role fills in
 
     @abstractmethod
-    def first_records(self) -> tuple[object, ...]:
+    def _first_records(self) -> tuple[object, ...]:
         """What the journal of a new study holds after the plan."""
 
     @abstractmethod
-    def apply(self, record: Any) -> None:
+    def _apply(self, record: Any) -> None:
         """Change the state by a record that is kept."""
 
     # -- commit, then apply
@@ -97,7 +95,7 @@ class Role(ABC):
             self._broken = False
             raise
         for record in records:
-            self.apply(record)
+            self._apply(record)
         self._broken = False
 
     def _append(self, *records: object) -> None:
@@ -108,8 +106,6 @@ class Role(ABC):
 
     def _start(self) -> None:
         """Apply what the journal holds, or begin a new one; a failure lets go of it."""
-        if self._embedded:
-            return
         try:
             if self._unread is None:
                 self._begin()
@@ -121,15 +117,15 @@ class Role(ABC):
             raise
 
     def _begin(self) -> None:
-        first = self.first_records()
+        first = self._first_records()
         words = () if self.plan.wording is None else (self.plan.wording,)
         self._append(self.plan, *words, *first)
         for record in first:
-            self.apply(record)
+            self._apply(record)
 
     def _replay(self, data: bytes) -> None:
         try:
-            self.apply(canonical.decode(self.RECORDS, data))
+            self._apply(canonical.decode(self.RECORDS, data))
         except Refused:
             raise
         except DiscreetError as error:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from discreet.errors import TrialClosed, UnknownTrial
-from discreet.protocol.records import Asked
+from discreet.protocol.records import Asked, Passed
 
 Party = Literal["client", "custodian", "server"]
 State = Literal["offered", "chosen", "reported", "abandoned", "expired"]
@@ -115,12 +115,19 @@ class Session:
 
     def ask(self, event: Asked) -> None:
         """Offer the next round and choose its action; expire the one whose time is over."""
-        if event.number != self.asked:
-            raise UnknownTrial(f"the next trial is {self.asked}, not {event.number}")
-        offered = advance(self._party, None, "offer")
+        offered = self._offer(event.number)
         self._open[event.number] = advance(self._party, offered, "choose"), event
+
+    def skip(self, event: Passed) -> None:
+        """Offer the next round and close it without an action."""
+        advance(self._party, self._offer(event.number), "abandon")
+
+    def _offer(self, number: int) -> State:
+        if number != self.asked:
+            raise UnknownTrial(f"the next trial is {self.asked}, not {number}")
         self.asked += 1
-        self.expire([event.number - self._expire_after])
+        self.expire([number - self._expire_after])
+        return advance(self._party, None, "offer")
 
     def find(self, number: int) -> Asked:
         """The open round of this number; an error says why there is none."""

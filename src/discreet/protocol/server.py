@@ -36,11 +36,12 @@ class Server(Role):
         journal: JournalPlace = None,
         *,
         simulated: bool = False,
-        embedded: bool = False,
     ) -> None:
-        super().__init__(plan, journal, embedded=embedded)
+        if not plan.is_local:
+            raise InvalidArgument("plan", "one with LocalDP privacy: nobody reports otherwise")
+        super().__init__(plan, journal)
         self._simulated = simulated
-        self.tally = Tally(self.plan, simulated=simulated)
+        self._tally = Tally(self.plan, simulated=simulated)
         self._study = Study(self.plan, simulated=simulated or None)
         self._start()
 
@@ -48,25 +49,25 @@ class Server(Role):
         """The next ask; the first after an epoch's last closes it. A repeat gets the same offer."""
         with self._lock:
             self._study.check_running()
-            number = self.tally.number_for(request.id)
-            if number == self.tally.asked:
+            number = self._tally.number_for(request.id)
+            if number == self._tally.asked:
                 if request.known > len(self._study.releases):
                     raise InvalidArgument("known", "at most the number of releases", request.known)
                 if number == self._study.open_epoch.end:
-                    self._commit(*self.turn())
+                    if number == self.plan.last:
+                        raise StudyEnded(
+                            "the horizon is reached: wait for what is open, then call finish()"
+                        )
+                    self._commit(*self._study.followed_by(self._tally.release()))
                 self._commit(Offered(number, request.id))
-            return self.offered(request, number)
-
-    def offered(self, request: Request, number: int) -> Offer:
-        """This ask of the open epoch, with what the client does not know yet."""
-        releases = self._study.releases[request.known :]
-        return Offer(request.id, number, self._study.open_epoch, releases)
+            releases = self._study.releases[request.known :]
+            return Offer(request.id, number, self._study.open_epoch, releases)
 
     def receive(self, report: Report) -> Receipt:
         """Count a report, once, and acknowledge it; a repeat is acknowledged again."""
         with self._lock:
             self._study.check_running()
-            if self.tally.is_new(report):
+            if self._tally.is_new(report):
                 self._commit(report)
             return Receipt(report.id, "counted")
 
@@ -74,7 +75,7 @@ class Server(Role):
         """Close a round that will not be answered."""
         with self._lock:
             self._study.check_running()
-            if self.tally.is_open(decline.id):
+            if self._tally.is_open(decline.id):
                 self._commit(decline)
             return Receipt(decline.id, "declined")
 
@@ -82,42 +83,30 @@ class Server(Role):
         """Close the open epoch and end the study; a finished study stays as it is."""
         with self._lock:
             if self._study.is_running:
-                self._commit(self.last())
-
-    def turn(self) -> tuple[Release, Epoch]:
-        """The open epoch's release and the epoch that follows it: nothing is changed."""
-        if self.tally.asked == self.plan.last:
-            raise StudyEnded("the horizon is reached: wait for what is open, then call finish()")
-        release = self.last()
-        return release, self._study.released(release).next_epoch()
-
-    def last(self) -> Release:
-        """The sum of the open epoch's reports: nothing is drawn, for every report already was."""
-        release = self.tally.release()
-        self._study.released(release)  # what nobody could learn from is not kept
-        return release
+                release = self._tally.release()
+                self._study.released(release)  # what nobody could learn from is not kept
+                self._commit(release)
 
     @property
     def study(self) -> Study:
         """The public record so far."""
-        return self._study
+        with self._lock:
+            return self._study
 
     @property
     def asked(self) -> int:
         """The number of asks so far."""
-        return self.tally.asked
+        return self._tally.asked
 
     @property
     def reports(self) -> int:
         """How many reports of the open epoch were counted."""
-        return self.tally.reports
+        return self._tally.reports
 
-    def first_records(self) -> tuple[Serving, Epoch]:
-        """Whether this is a simulation, and the first epoch."""
+    def _first_records(self) -> tuple[Serving, Epoch]:
         return Serving(self._simulated), self._study.next_epoch()
 
-    def apply(self, record: Serving | Epoch | Release | Offered | Report | Decline) -> None:
-        """Change the public record, or the sums of the open epoch."""
+    def _apply(self, record: Serving | Epoch | Release | Offered | Report | Decline) -> None:
         if isinstance(record, Offered | Report | Decline):
             self._study.check_running()  # a round needs one
         match record:
@@ -126,16 +115,16 @@ class Server(Role):
                     kind = "a simulation" if record.simulated else "a real study"
                     raise Refused(f"the journal is that of {kind}: it cannot go on as the other")
             case Offered():
-                self.tally.offer(record.number, record.id)
+                self._tally.offer(record.number, record.id)
             case Report():
-                self.tally.count(record)
+                self._tally.count(record)
             case Decline():
-                self.tally.decline(record.id)
+                self._tally.decline(record.id)
             case Release():
                 self._study = self._study.released(record)
             case Epoch():
                 self._study = self._study.opened(record)
-                self.tally.open(record)
+                self._tally.open(record)
 
 
 def compacted(journal: Journal) -> Iterator[bytes]:

@@ -36,9 +36,7 @@ def check_epoch(plan: Plan, epoch: Epoch) -> None:
 
 def _check_encoding(plan: Plan, epoch: Epoch) -> None:
     encoding, m = epoch.encoding, plan.map.dimension
-    if plan.mu is None:
-        return  # nothing is promised
-    if type(encoding) is not plan.encode_with or not encoding.is_noisy:
+    if type(encoding) is not plan.encode_with or (plan.mu is not None and not encoding.is_noisy):
         raise Refused("this epoch's answers are not randomised as the plan promises")
     rounds = plan.most_rounds(epoch.first, epoch.length)
     if not 1 <= encoding.bits <= 62 or encoding.largest > 1 << spare_bits(rounds):
@@ -48,6 +46,8 @@ def _check_encoding(plan: Plan, epoch: Epoch) -> None:
         raise Refused("this epoch's prediction is none of the plan's features")
     if not encoding.residual.width <= 1.0:
         raise Refused("this epoch clips rewards to a wider range than the plan's")
+    if plan.mu is None:
+        return  # nothing is promised of its noise
     stds = encoding.noisy_stds(plan.map)
     if not ((stds >= SMALLEST_STD) & (stds <= LARGEST_STD)).all():
         raise Refused("this epoch's noise is not of a size that can be drawn faithfully")
@@ -91,8 +91,15 @@ class Verifier:
 
     def take(self, epoch: Epoch, releases: tuple[Release, ...]) -> None:
         """Take this epoch for the open one, if these releases lead there from the last one."""
+        previous, asked = self.check(epoch, releases)
+        if self._epoch is None or epoch.digest != self._epoch.digest:
+            self.known += len(releases)
+        self._previous, self._asked, self._epoch = previous, asked, epoch
+
+    def check(self, epoch: Epoch, releases: tuple[Release, ...]) -> tuple[str, int]:
+        """The release before this epoch and the asks so far, if plan and chain allow it."""
         if self._epoch is not None and epoch.digest == self._epoch.digest:
-            return
+            return self._previous, self._asked
         previous, asked = self._previous, self._asked
         named = None if self._epoch is None else self._epoch.digest
         for release in releases:
@@ -110,4 +117,4 @@ class Verifier:
         if epoch.length != self._plan.epoch_length(asked):
             raise Refused("this epoch is not as long as the plan's schedule says")
         check_epoch(self._plan, epoch)
-        self._previous, self._asked, self._epoch, self.known = previous, asked, epoch, known
+        return previous, asked

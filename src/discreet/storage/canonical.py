@@ -173,7 +173,8 @@ def _object(kind: type) -> Codec:
         values = _record(kind).read(token)
         del values["type"]
         try:
-            return getattr(kind, "restored", kind)(**values)
+            restores = isinstance(vars(kind).get("restored"), classmethod)
+            return getattr(kind, "restored")(**values) if restores else kind(**values)  # noqa: B009
         except Exception as error:  # whatever a constructor says of these bytes, they are at fault
             raise Misfit(f"a valid {kind.__name__} ({error})") from error
 

@@ -26,7 +26,7 @@ from discreet.protocol.messages import Decline, Offer, Receipt, Report, Request
 from discreet.protocol.records import Chosen, Device, Expired
 from discreet.protocol.role import JournalPlace, Role
 from discreet.protocol.rounds import OPEN, Event, State, advance, is_repeat
-from discreet.protocol.verifier import Verifier, is_inside
+from discreet.protocol.verifier import Verifier
 from discreet.trusted import mechanism
 from discreet.trusted.randomness import secret_key, source
 
@@ -74,11 +74,10 @@ class Client(Role):
         *,
         simulation: Simulation | None = None,
         verifier: Verifier | None = None,
-        embedded: bool = False,
     ) -> None:
         if not isinstance(plan.privacy, LocalDP):
             raise InvalidArgument("plan", "one with LocalDP privacy")
-        super().__init__(plan, journal, embedded=embedded)
+        super().__init__(plan, journal)
         self._simulation = simulation
         self._most = plan.privacy.rounds_per_user
         self._verifier = Verifier(self.plan) if verifier is None else verifier
@@ -129,8 +128,6 @@ class Client(Role):
         advance("client", self._state, "offer")
         self._verifier.take(offer.epoch, offer.releases)
         point, position = decide(self._plan, offer.epoch, offer.ask, options)
-        if not is_inside(self._plan, point[None, :]):
-            raise Refused("this epoch's policy leads out of the domain")
         self._commit(offer, Chosen(point, position))
         return self.choice
 
@@ -205,6 +202,11 @@ class Client(Role):
 
     # -- records
 
+    def resume(self, *records: Record) -> None:
+        """Apply records of this client that were kept elsewhere."""
+        for record in records:
+            self._apply(record)
+
     @property
     def _open_id(self) -> str:
         if self._request is None:
@@ -219,12 +221,10 @@ class Client(Role):
         simulated = None if bits.private else True
         return Report(self._open_id, epoch.digest, integers, simulated=simulated)
 
-    def first_records(self) -> tuple[Device]:
-        """Whether noise is a simulation's."""
+    def _first_records(self) -> tuple[Device]:
         return (Device(self._simulation is not None),)
 
-    def apply(self, record: Record) -> None:
-        """Change the state by a record that is kept."""
+    def _apply(self, record: Record) -> None:
         match record:
             case Request():
                 self._open_round(record)

@@ -8,19 +8,16 @@
 
 People trust it with their decision sets and answers. The publisher need not be trusted with
 anything: an epoch weaker than the plan is refused before anyone acts under it, and what goes to the
-publisher is one release an epoch. `Privatizer` does the sums; this gives it messages, and a memory.
+publisher is one release an epoch. `Custody` does the work; this gives it messages, and a memory.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from discreet.agreement.plan import Plan
-from discreet.agreement.release import GENESIS, Release
-from discreet.errors import BetweenEpochs, InvalidArgument, Refused, StudyEnded, UnknownTrial
-from discreet.learning.epoch import Epoch
+from discreet.agreement.release import Release
+from discreet.errors import InvalidArgument, Refused, StudyEnded, UnknownTrial
 from discreet.privacy.budget import Simulation
-from discreet.protocol.decisions import decide, decision_set
-from discreet.protocol.epochs import EpochLife
 from discreet.protocol.messages import (
     Action,
     Answer,
@@ -31,13 +28,10 @@ from discreet.protocol.messages import (
     Receipt,
     write,
 )
-from discreet.protocol.records import Abandoned, Asked, Entered, Told, UserKey
+from discreet.protocol.records import Abandoned, Asked, Entered, Passed, Told, UserKey
 from discreet.protocol.role import JournalPlace, Role
-from discreet.protocol.rounds import Session
-from discreet.protocol.verifier import Verifier, is_inside
 from discreet.storage import canonical
-from discreet.trusted.participants import Participants
-from discreet.trusted.privatizer import Privatizer
+from discreet.trusted.custody import Custody
 
 
 @dataclass(frozen=True)
@@ -46,8 +40,8 @@ class Round:
 
     number: int
     seal: str
-    chosen: int | None = field(repr=False)
-    outcome: Outcome | None = None
+    chosen: int | None = field(default=None, repr=False)
+    outcome: Outcome | Literal["passed"] | None = None
 
 
 class Custodian(Role):
@@ -71,7 +65,7 @@ class Custodian(Role):
     'counted'
     """
 
-    RECORDS = UserKey | Opening | Entered | Told | Abandoned | Release
+    RECORDS = UserKey | Opening | Entered | Passed | Told | Abandoned | Release
 
     def __init__(
         self,
@@ -79,17 +73,11 @@ class Custodian(Role):
         journal: JournalPlace = None,
         *,
         simulation: Simulation | None = None,
-        embedded: bool = False,
     ) -> None:
         if plan.is_local:
             raise InvalidArgument("plan", "one of the joint model: LocalDP has a Client")
-        super().__init__(plan, journal, embedded=embedded)
-        self._participants = Participants(self.plan, simulated=simulation is not None)
-        self._privatizer = Privatizer(self.plan, simulation)
-        self._verifier = Verifier(self.plan)
-        self._life = EpochLife()
-        self._opening: Opening | None = None
-        self._release: Release | None = None
+        super().__init__(plan, journal)
+        self._custody = Custody(self.plan, simulation)
         self._rounds: dict[str, Round] = {}
         self._ids: dict[int, str] = {}
         self._start()
@@ -103,14 +91,15 @@ class Custodian(Role):
         """
         with self._lock:
             self._check_running()
-            seal = self._participants.keyed(write(ask))
+            seal = self._custody.participants.keyed(write(ask))
             if ask.id not in self._rounds:
-                asked, chosen = self.enter(ask.candidates, ask.context, ask.user)
-                self._commit(Entered(ask.id, seal, asked, chosen))
+                self._enter(ask, seal)
             known = self._rounds[ask.id]
             if known.seal != seal:
                 raise Refused("another ask had this id before: draw a fresh one for each")
-            point = self.session.find(known.number).point
+            if known.outcome == "passed":
+                raise Refused("this ask could not be given an action: it was a round all the same")
+            point = self._custody.session.find(known.number).point
             return Action(ask.id, self.plan.domain.decode(point), known.chosen)
 
     def receive(self, answer: Answer) -> Receipt:
@@ -119,7 +108,7 @@ class Custodian(Role):
             self._check_running()
             known = self._known(answer.id)
             if known.outcome != "counted":
-                self._commit(self.answer(known.number, answer.reward))
+                self._commit(self._custody.answer(known.number, answer.reward))
             return Receipt(answer.id, "counted")
 
     def decline(self, decline: Decline) -> Receipt:
@@ -128,7 +117,7 @@ class Custodian(Role):
             self._check_running()
             known = self._known(decline.id)
             if known.outcome != "declined":
-                self._commit(Abandoned(self.session.find(known.number).number))
+                self._commit(Abandoned(self._custody.session.find(known.number).number))
             return Receipt(decline.id, "declined")
 
     # -- with the publisher
@@ -136,14 +125,15 @@ class Custodian(Role):
     def open(self, opening: Opening) -> None:
         """Begin the epoch that the publisher opened, if plan and chain allow it; once."""
         with self._lock:
-            if not self._is_open(opening):
-                self._check_follows(opening)
+            known = self._custody.opening
+            if known is None or canonical.digest(opening) != canonical.digest(known):
+                self._custody.check_follows(opening)
                 self._commit(opening)
 
     def release(self) -> Release:
         """The release of an epoch whose asks are all given; the same one until the next is open."""
         with self._lock:
-            if self._life.state == "open":
+            if self._custody.life.state == "open":
                 raise Refused("this epoch has asks left: finish() would end the study with it")
             return self.finish()
 
@@ -154,71 +144,29 @@ class Custodian(Role):
         """
         with self._lock:
             self._check_whole()
-            if self._release is not None:
-                return self._release
-            release = self.draw()
-            self._commit(release)
+            release = self._custody.draw()
+            if self._custody.release is None:
+                self._commit(release)
             return release
 
     @property
     def outbox(self) -> Release | None:
         """The release that the publisher has not answered yet: send it, as often as needed."""
-        return None if self._life.state == "over" else self._release
+        return None if self._custody.life.state == "over" else self._custody.release
 
     @property
     def asked(self) -> int:
         """The number of asks so far."""
-        return self.session.asked
+        return self._custody.session.asked
 
-    # -- by the numbers of rounds: decisions that change nothing, for whoever keeps the records
-
-    def enter(
-        self, candidates: object, context: Mapping[str, object] | None, user: object
-    ) -> tuple[Asked, int | None]:
-        """A new round and, out of candidates, the position of its action; or a refusal."""
-        options = decision_set(self.plan, candidates, context)
-        pseudonym = self._participants.admit(user)
-        is_full = self._life.state == "full"
-        if not is_full:
-            self._life.check("ask")
-        epoch, number = self._epoch, self.asked
-        # Also where it is full: who can not be given an action is no reason for a release.
-        index = epoch.first if is_full else number
-        point, chosen = decide(self.plan, epoch, index, options)
-        if options is not None and not is_inside(self.plan, point[None, :]):
-            raise Refused("this epoch's policy leads out of the domain")
-        if number == self.plan.last:
-            raise StudyEnded("the horizon is reached: tell what is open, then call finish()")
-        self._life.check("ask")
-        return Asked(number, point, pseudonym), chosen
-
-    @property
-    def session(self) -> Session:
-        """Which rounds are open: not public."""
-        return self._privatizer.session
-
-    def answer(self, number: int, reward: float) -> Told:
-        """What to keep of an answer to an open round."""
-        self.session.find(number)
-        self._life.check("answer")
-        return Told(number, self.plan.clip(reward))
-
-    def draw(self) -> Release:
-        """The open epoch's release: drawn once, however often it is asked for, and not kept yet."""
-        if self._life.state is None:
-            raise BetweenEpochs("no epoch is open yet: open the publisher's first one")
-        if self._life.state in ("open", "full"):
-            self._life.advance("draw")
-        return self._privatizer.release()
-
-    # -- the chain
-
-    @property
-    def _epoch(self) -> Epoch:
-        epoch = None if self._opening is None else self._opening.epoch
-        if epoch is None:
-            raise BetweenEpochs("no epoch is open yet: open the publisher's first one")
-        return epoch
+    def _enter(self, ask: Ask, seal: str) -> None:
+        """Keep a new round; one without an action is refused after it is kept."""
+        entry = self._custody.enter(ask.candidates, ask.context, ask.user)
+        if isinstance(entry.record, Asked):
+            self._commit(Entered(ask.id, seal, entry.record, entry.chosen))
+            return
+        self._commit(replace(entry.record, id=ask.id, seal=seal))
+        raise entry.refusal or Refused("this ask could not be given an action")
 
     def _known(self, id: str) -> Round:  # noqa: A002
         if id not in self._rounds:
@@ -226,77 +174,34 @@ class Custodian(Role):
         return self._rounds[id]
 
     def _check_running(self) -> None:
-        if self._life.state == "over":
+        if self._custody.life.state == "over":
             raise StudyEnded("the study is finished: it has no open epoch")
-
-    def _is_open(self, opening: Opening) -> bool:
-        if self._opening is None:
-            return False
-        return canonical.digest(opening) == canonical.digest(self._opening)
-
-    def _check_follows(self, opening: Opening) -> None:
-        self._check_running()
-        if self._life.state not in (None, "released"):
-            raise Refused("another epoch is open, and its release was not handed up yet")
-        releases = () if self._release is None else (self._release,)
-        previous = GENESIS if self._release is None else self._release.digest
-        if opening.previous != previous or (opening.epoch is None and not releases):
-            raise Refused("this opening does not follow from the releases so far")
-        if opening.epoch is not None:
-            self._verifier.take(opening.epoch, releases)
 
     # -- records
 
-    def first_records(self) -> tuple[UserKey]:
-        """The key of the study's pseudonyms."""
-        return (self._participants.new_key(),)
+    def _first_records(self) -> tuple[UserKey]:
+        return (self._custody.participants.new_key(),)
 
-    def apply(
-        self, record: UserKey | Opening | Entered | Asked | Told | Abandoned | Release
+    def _apply(
+        self, record: UserKey | Opening | Entered | Passed | Told | Abandoned | Release
     ) -> None:
-        """Change the state by a record that is kept."""
+        self._custody.apply(record.asked if isinstance(record, Entered) else record)
         match record:
             case Entered():
-                self.apply(record.asked)
-                number = record.asked.number
-                self._rounds[record.id] = Round(number, record.seal, record.chosen)
-                self._ids[number] = record.id
-            case Asked():
-                self._life.check("ask")
-                self._privatizer.ask(record)
-                self._participants.count(record.user)
-                if self.asked == self._epoch.end:
-                    self._life.advance("fill")
+                self._know(record.id, Round(record.asked.number, record.seal, record.chosen))
+            case Passed():
+                known = Round(record.number, record.seal or "", outcome="passed")
+                self._know(record.id or "", known)
             case Told():
-                self._life.check("answer")
-                self._privatizer.tell(record)
                 self._close(record.number, "counted")
             case Abandoned():
-                self._privatizer.abandon(record)
                 self._close(record.number, "declined")
-            case Release():
-                self._keep(record)
-            case Opening():
-                self._check_follows(record)
-                self._opening = record
-                if record.epoch is None:
-                    self._life.advance("end")
-                else:
-                    self._life.advance("open")
-                    self._release = None
-                    self._participants.check_identified()
-                    self._privatizer.open(record.epoch)
-            case UserKey():
-                self._participants.identify(record)
+            case _:
+                pass
+
+    def _know(self, id: str, known: Round) -> None:  # noqa: A002
+        self._rounds[id], self._ids[known.number] = known, id
 
     def _close(self, number: int, outcome: Outcome) -> None:
-        if (id := self._ids.get(number)) is not None:  # noqa: A001
-            self._rounds[id] = replace(self._rounds[id], outcome=outcome)
-
-    def _keep(self, release: Release) -> None:
-        if self._life.state not in ("open", "full", "drawn") or release.epoch != self._epoch.digest:
-            raise InvalidArgument("release", "one of the open epoch")
-        if self._life.state != "drawn":  # it was drawn before this role was resumed
-            self._life.advance("draw")
-        self._life.advance("release")
-        self._release = release
+        known = self._ids[number]
+        self._rounds[known] = replace(self._rounds[known], outcome=outcome)

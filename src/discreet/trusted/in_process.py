@@ -1,80 +1,79 @@
-"""The roles of a model in one process, for one journal: what a bandit wires.
+"""Both sides of a model in one process, for one journal: what a bandit wires.
 
-Both models answer alike. A decision (`enter`, `answer`, `turn`) changes nothing and returns the
-records to keep; `apply` hands a kept record to every role that it concerns. A release and the epoch
-that follows are kept in one write, so a journal never ends between them.
+The two models answer alike. `enter`, `answer`, `turn` and `last` return the records to keep;
+`apply` hands a kept record to each side that it concerns. A release and the epoch that follows are
+kept in one write, so a journal never ends between them.
 """
 
 from collections.abc import Mapping
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
-from discreet.errors import BetweenEpochs, InvalidArgument
+from discreet.errors import BetweenEpochs, InvalidArgument, StudyEnded
 from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
 from discreet.privacy.budget import Simulation
-from discreet.protocol.decisions import decide, decision_set
-from discreet.protocol.messages import Decline, Offer, Report
-from discreet.protocol.publisher import Publisher
-from discreet.protocol.records import Abandoned, Asked, Chosen, Offered, Told, UserKey
+from discreet.protocol.decisions import decision_set
+from discreet.protocol.messages import Offer, Opening, Report
+from discreet.protocol.records import Abandoned, Asked, Chosen, Passed, Told, UserKey
 from discreet.protocol.rounds import Session
-from discreet.protocol.server import Server
+from discreet.protocol.tally import Tally
 from discreet.protocol.verifier import Verifier
 from discreet.trusted.client import Client
-from discreet.trusted.custodian import Custodian
+from discreet.trusted.custody import HORIZON, Custody, Entry
 from discreet.trusted.participants import Participants
 
-Record = UserKey | Epoch | Release | Asked | Told | Report | Abandoned
+Record = UserKey | Epoch | Release | Asked | Passed | Told | Report | Abandoned
 
 
 class Joint:
-    """A custodian and a publisher. The custodian checks what the publisher opens, here too."""
+    """A custodian's custody and a publisher's record. The custody checks what is opened, too."""
 
     def __init__(self, plan: Plan, simulation: Simulation | None) -> None:
-        self._custodian = Custodian(plan, simulation=simulation, embedded=True)
-        self._publisher = Publisher(plan, simulated=simulation is not None, embedded=True)
-        self.session = self._custodian.session
-        self.enter = self._custodian.enter
-        self.answer = self._custodian.answer
-
-    @property
-    def study(self) -> Study:
-        """The public record so far."""
-        return self._publisher.study
+        self._custody = Custody(plan, simulation)
+        self.study = Study(plan, simulated=None if simulation is None else True)
+        self.session = self._custody.session
+        self.enter = self._custody.enter
+        self.answer = self._custody.answer
 
     def first_records(self) -> tuple[Record, ...]:
-        """What a new study begins with."""
-        return *self._custodian.first_records(), *self._publisher.first_records()
+        """A key for pseudonyms, and the first epoch."""
+        epoch = self.study.next_epoch()
+        self._custody.check_epoch(epoch, None)
+        return self._custody.participants.new_key(), epoch
 
     def turn(self) -> tuple[Record, ...]:
-        """The open epoch's release, and the epoch that follows it."""
-        return self._publisher.follow(self._custodian.draw())
+        """The full epoch's release, and the epoch that follows it."""
+        records = self.study.followed_by(self._custody.draw())
+        for epoch in records[1:]:
+            self._custody.check_epoch(epoch, records[0])
+        return records
 
     def last(self) -> Release:
         """The open epoch's release, to be the last one."""
-        release = self._custodian.draw()
+        release = self._custody.draw()
         self.study.released(release)  # what nobody could learn from is not kept
         return release
 
     def apply(self, record: Record) -> None:
-        """Hand a kept record to the roles it concerns."""
+        """Hand a kept record to the sides it concerns."""
         match record:
             case Release():
-                self._custodian.apply(record)
-                self._publisher.apply(record)
+                self._custody.apply(record)
+                self.study = self.study.released(record)
             case Epoch():
-                self._publisher.apply(record)
-                self._custodian.apply(self._publisher.opening)
+                self._custody.apply(Opening(record.previous, record))
+                self.study = self.study.opened(record)
             case Report():
                 raise InvalidArgument("answer", "a reward: reports belong to the local model")
             case _:
-                self._custodian.apply(record)
+                self._custody.apply(record)
 
 
 class Local:
-    """A server, and a client for each ask.
+    """A server's tally and record, and a client for each ask.
 
-    One process then sees actions and answers, as on a person's own device; what the server adds,
+    One process then sees actions and answers, as on a person's own device; what the tally adds,
     and what comes out, is the randomised reports alone. A report carries its epoch's encoding:
     rounds still open when their epoch closes expire.
     """
@@ -83,63 +82,76 @@ class Local:
         simulated = simulation is not None
         self._plan, self._simulation = plan, simulation
         self._participants = Participants(plan, simulated=simulated)
-        self._server = Server(plan, simulated=simulated, embedded=True)
+        self._tally = Tally(plan, simulated=simulated)
         self._verifier = Verifier(plan)  # one device: what one client has verified, all have
-        self.session = Session(plan.expire_after, "client")
         self._clients: dict[int, Client] = {}
         self._choosing: tuple[int, Client] | None = None
-        self.turn = self._server.turn
-        self.last = self._server.last
-
-    @property
-    def study(self) -> Study:
-        """The public record so far."""
-        return self._server.study
+        self.session = Session(plan.expire_after, "client")
+        self.study = Study(plan, simulated=simulated or None)
 
     def first_records(self) -> tuple[Record, ...]:
-        """What a new study begins with: a key for pseudonyms and ids, and the first epoch."""
+        """A key for pseudonyms and ids, and the first epoch."""
         return self._participants.new_key(), self.study.next_epoch()
 
     def enter(
         self, candidates: object, context: Mapping[str, object] | None, user: object
-    ) -> tuple[Asked, int | None]:
+    ) -> Entry:
         """A new round: the ask's own client chooses."""
-        options = decision_set(self._plan, candidates, context)
-        pseudonym = self._participants.admit(user)
-        epoch, number = self.study.open_epoch, self.session.asked
-        if number == epoch.end:
-            decide(self._plan, epoch, epoch.first, options)  # no action: no reason for a release
+        pseudonym, number = self._participants.admit(user), self.session.asked
+        if number == self._plan.last:
+            raise StudyEnded(HORIZON)
+        if number == self.study.open_epoch.end:
             raise BetweenEpochs("every ask of this epoch is given: its release comes first")
         client, offer = self._offered(number)
-        client.choose_from(offer, options)
+        try:
+            client.choose_from(offer, decision_set(self._plan, candidates, context))
+        except Exception as error:  # noqa: BLE001
+            return Entry(Passed(number, pseudonym), refusal=error)
         self._choosing = number, client
-        return Asked(number, client.chosen.point, pseudonym), client.chosen.position
+        chosen = client.chosen
+        return Entry(Asked(number, chosen.point, pseudonym), chosen.position)
 
     def answer(self, number: int, reward: float) -> Report:
         """The client's report: randomised once, however often it is asked for."""
         self.session.find(number)
         return self._clients[number].report(reward)
 
+    def turn(self) -> tuple[Record, ...]:
+        """The full epoch's release, and the epoch that follows it."""
+        return self.study.followed_by(self._tally.release())
+
+    def last(self) -> Release:
+        """The sum of the open epoch's reports: nothing is drawn, for every report already was."""
+        release = self._tally.release()
+        self.study.released(release)  # what nobody could learn from is not kept
+        return release
+
     def apply(self, record: Record) -> None:
-        """Hand a kept record to the roles it concerns."""
+        """Hand a kept record to the sides it concerns."""
         match record:
             case Asked():
                 self._ask(record)
+            case Passed():
+                self._tally.offer(record.number, self._id(record.number))
+                self._tally.decline(self._id(record.number))
+                self.session.skip(record)
+                self._participants.count(record.user)
             case Report():
-                self._server.apply(record)
-                ticket = self._server.tally.ticket(record.id)
+                self._tally.count(record)
+                ticket = self._tally.ticket(record.id)
                 if ticket is not None and ticket.number in self._clients:
                     self.session.close(ticket.number)
                     del self._clients[ticket.number]
             case Abandoned():
                 self.session.close(record.number, "abandon")
-                self._server.apply(Decline(self._id(record.number)))
+                self._tally.decline(self._id(record.number))
                 del self._clients[record.number]
             case Release():
-                self._server.apply(record)
+                self.study = self.study.released(record)
             case Epoch():
                 self._participants.check_identified()
-                self._server.apply(record)
+                self.study = self.study.opened(record)
+                self._tally.open(record)
                 self.session.expire_before(record.first)
                 self._clients.clear()
                 self._choosing = None
@@ -149,24 +161,23 @@ class Local:
                 raise InvalidArgument("answer", "a report: the local model keeps no rewards")
 
     def _ask(self, record: Asked) -> None:
+        self.study.check_running()
         if self._choosing is not None and self._choosing[0] == record.number:
             client = self._choosing[1]
         else:
             client, offer = self._offered(record.number)
-            client.apply(offer)
-            client.apply(Chosen(record.point))
+            client.resume(offer, Chosen(record.point))
         self._choosing = None
-        self._server.apply(Offered(record.number, self._id(record.number)))
+        self._tally.offer(record.number, self._id(record.number))
         self.session.ask(record)
         self._participants.count(record.user)
         self._clients[record.number] = client
 
     def _offered(self, number: int) -> tuple[Client, Offer]:
-        client = Client(
-            self._plan, simulation=self._simulation, verifier=self._verifier, embedded=True
-        )
+        client = Client(self._plan, simulation=self._simulation, verifier=self._verifier)
         request = client.request(self._id(number))
-        return client, self._server.offered(request, number)
+        releases = self.study.releases[request.known :]
+        return client, Offer(request.id, number, self.study.open_epoch, releases)
 
     def _id(self, number: int) -> str:
         """A round's id: reproducible for a resumed study, and no one's to guess."""

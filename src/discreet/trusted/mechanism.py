@@ -11,9 +11,10 @@ of sums, and all releases are one such mechanism (`streams`).
 **Theorem, local.** One report is mu-Gaussian private, mu the epoch's `bound`: it is the same
 mechanism on a single encoded round. Any two rounds under one epoch differ by at most `bound` in
 whitened integers, whatever decision sets, contexts, rewards and so actions they come from
-(`encodings`: the case of a replaced round. There is no silence to compare with, and no second
-release to move: that a person answered is public, and a report is one sum on its own). The epoch
-depends on the person through earlier reports alone: adaptive composition, sqrt(k) mu for k reports.
+(each encoding's proof: the case of a replaced round. There is no silence to compare with, and no
+second release to move: that a person answered is public, and a report is one sum on its own). The
+epoch depends on the person through earlier reports alone: adaptive composition, sqrt(k) mu for k
+reports.
 Sums of reports, releases and all later epochs are post-processing.
 """
 

@@ -12,7 +12,7 @@ from discreet.arrays import Floats
 from discreet.learning.epoch import Epoch
 from discreet.privacy.budget import Simulation
 from discreet.privacy.looks import Looks, in_sight
-from discreet.protocol.records import Abandoned, Asked, Told
+from discreet.protocol.records import Abandoned, Asked, Passed, Told
 from discreet.protocol.rounds import Session
 from discreet.trusted import mechanism
 from discreet.trusted.randomness import source
@@ -80,8 +80,11 @@ class Privatizer:
             for points, rewards in each.parts():
                 self._look(points, rewards, each.looks[age])
 
-    def ask(self, event: Asked) -> None:
-        """A user was given an action."""
+    def ask(self, event: Asked | Passed) -> None:
+        """A user was given an action, or there was none to give."""
+        if isinstance(event, Passed):
+            self.session.skip(event)
+            return
         self.session.ask(event)
         announced = self._epoch.encoding.announce(self._plan.map, event.point[None, :])
         if announced is not None:
