@@ -195,7 +195,7 @@ def assert_refused_as_a_round_of_its_own(kind, call, error, words, *, rounds=9):
         bandit.finish()
     assert courses[0] == courses[1]
     assert state(failed) == state(abandoned)
-    with pytest.raises(TrialClosed, match="already told or abandoned"):
+    with pytest.raises(TrialClosed):
         failed.tell(rounds, 0.5)
 
 

@@ -196,11 +196,11 @@ def test_a_stored_plan_keeps_what_the_proofs_need():
     ("role", "make", "weaker"),
     [
         (Bandit, script, discreet.NonPrivate()),
-        (Bandit, script, JointDP(15.0, 0.01)),
+        (Bandit, script, JointDP(15.0, 1e-4)),
         (Custodian, script, discreet.NonPrivate()),
         (Publisher, script, discreet.NonPrivate()),
-        (Client, local_script, LocalDP(15.0, 0.01)),
-        (Server, local_script, LocalDP(15.0, 0.01)),
+        (Client, local_script, LocalDP(15.0, 1e-4)),
+        (Server, local_script, LocalDP(15.0, 1e-4)),
     ],
     ids=lambda each: getattr(each, "__name__", repr(each)),
 )

@@ -266,7 +266,8 @@ def test_nobody_takes_part_more_often_than_the_guarantee_allows():
 
 def test_an_ask_that_the_plan_does_not_allow_is_a_round_without_an_action():
     plan = make_plan("context", "decisions", "fourier")
-    wired, spared = Wired(plan), Wired(plan)
+    journal = ListJournal()
+    wired, spared = Wired(plan, journal), Wired(plan)
     for each in (wired, spared):
         each.play(range(4))
     bads = ({}, {"candidates": ({"dose": 1.0, "age": 987.5},)}, {"context": {"age": 987.5}})
@@ -280,10 +281,10 @@ def test_an_ask_that_the_plan_does_not_allow_is_a_round_without_an_action():
             assert again == 0 or "a round all the same" in str(refused.value)
         with pytest.raises(TrialClosed):
             wired.custodian.receive(Answer(ask.id, 0.5))
-        spared.choose(ask_of(200 + number))
+        spared.choose(ask_of(200 + number, "context"))
         spared.custodian.decline(Decline(id_of(200 + number)))
     assert wired.custodian.asked == spared.custodian.asked == 7
-    resumed = Custodian(plan, wired.journal)
+    resumed = Custodian(plan, journal)
     assert resumed.asked == 7
     with pytest.raises(Refused, match="a round all the same"):
         resumed.choose(ask)
