@@ -7,16 +7,16 @@ fixed beforehand guesses the world. Its error rates, by Clopper-Pearson, give a 
 
     mu >= Phi^-1(true positive rate) - Phi^-1(false positive rate).
 
-A mechanism fails when the bound exceeds its claim, and also when it stays below 0.85 of it: an
-audit that sees nothing proves nothing. Each control breaks the mechanism on purpose and must be
-caught. All bounds hold together with probability 1 - 1e-6. Streams of correlated noise
-(`streams`) and rounds that are looked at again (`looks`) have games of their own, with all
-releases of a study for one observation.
+A mechanism fails when the bound exceeds its claim, and also when it stays below 0.85 of it (0.75
+where each draw is a whole study, `roles`): an audit that sees nothing proves nothing. Each control
+breaks the mechanism on purpose and must be caught. All bounds hold together with probability
+1 - 1e-6. Streams of correlated noise (`streams`) and rounds that are looked at again (`looks`) have
+games of their own, with all releases of a study for one observation.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,13 +42,22 @@ class Finding:
     control: bool
     claim: float
     lower_bound: float
+    sharpness: float = SHARPNESS
+
+    @classmethod
+    def of(
+        cls, game: str, control: str | None, claim: float, bound: float, sharp: float = SHARPNESS
+    ) -> Self:
+        """Of a game as it is, or of this control."""
+        name = game if control is None else f"{game}: {control}"
+        return cls(name, control is not None, claim, bound, sharp)
 
     @property
     def passed(self) -> bool:
         """A mechanism within its claim and not seen blindly; a control beyond its claim."""
         if self.control:
             return self.lower_bound > self.claim
-        return SHARPNESS * self.claim <= self.lower_bound <= self.claim
+        return self.sharpness * self.claim <= self.lower_bound <= self.claim
 
 
 def audited_plan(mu: float, **parts: Any) -> Plan:

@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from discreet.agreement.plan import Plan, Schedule
 from discreet.agreement.release import Release
 from discreet.arrays import Floats, Integers
+from discreet.audit import roles
 from discreet.audit.contest import (
     DELTA,
     FALSE_ALARM,
@@ -77,14 +78,22 @@ class Game:
 
 def audit(draws: int = DRAWS, advance: Callable[[str], None] = lambda name: None) -> list[Finding]:
     """Play every game with the operating system's bits; `advance` hears of each finding."""
-    trials = list(_trials())
-    confidence = 1.0 - FALSE_ALARM / len(trials)
+    trials, through_roles = list(_trials()), list(roles.role_trials())
+    confidence = 1.0 - FALSE_ALARM / (len(trials) + len(through_roles))
     findings: list[Finding] = []
+
+    def found(
+        game: Contest | roles.RoleGame, control: str | None, bound: float, least: float
+    ) -> None:
+        name = game.name if control is None else f"{game.name}: {control}"
+        findings.append(Finding(name, control is not None, game.claim, bound, least))
+        advance(name)
+
     for number, (game, control, play) in enumerate(trials):
         bound = lower_bound(game, play, draws, confidence, source(None, number))
-        name = game.name if control is None else f"{game.name}: {control}"
-        findings.append(Finding(name, control is not None, game.claim, bound))
-        advance(name)
+        found(game, control, bound, SHARPNESS)
+    for game, control in through_roles:
+        found(game, control, game.lower_bound(roles.DRAWS, confidence), roles.SHARPNESS)
     return findings
 
 

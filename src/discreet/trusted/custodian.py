@@ -12,7 +12,7 @@ publisher is one release an epoch. `Custody` does the work; this gives it messag
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
@@ -66,6 +66,7 @@ class Custodian(Role):
     """
 
     RECORDS = UserKey | Opening | Entered | Passed | Told | Abandoned | Release
+    CUSTODY: ClassVar[type[Custody]] = Custody
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class Custodian(Role):
         if plan.is_local:
             raise InvalidArgument("plan", "one of the joint model: LocalDP has a Client")
         super().__init__(plan, journal)
-        self._custody = Custody(self.plan, simulation)
+        self._custody = self.CUSTODY(self.plan, simulation)
         self._rounds: dict[str, Round] = {}
         self._ids: dict[int, str] = {}
         self._start()

@@ -7,6 +7,7 @@ records beside those of the public side.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import GENESIS, Release
@@ -42,9 +43,11 @@ class Entry:
 class Custody:
     """Open rounds, who took part, the sums of the open epoch, and its release."""
 
+    PRIVATIZER: ClassVar[type[Privatizer]] = Privatizer
+
     def __init__(self, plan: Plan, simulation: Simulation | None = None) -> None:
         self._plan = plan
-        self._privatizer = Privatizer(plan, simulation)
+        self._privatizer = self.PRIVATIZER(plan, simulation)
         self._verifier = Verifier(plan)
         self.participants = Participants(plan, simulated=simulation is not None)
         self.session = self._privatizer.session

@@ -1,0 +1,53 @@
+"""The real roles keep their promise, and broken ones are caught."""
+
+import numpy as np
+import pytest
+
+from discreet.audit import roles
+
+#: Of each of the games below: the suite's false-alarm rate is below 1e-7.
+CONFIDENCE = 1 - 1e-8
+DRAWS = 1_500
+TRIALS = {
+    game.name if control is None else control: (game, control)
+    for game, control in roles.role_trials()
+}
+
+
+@pytest.mark.parametrize("name", [name for name, (_, control) in TRIALS.items() if not control])
+def test_a_role_keeps_its_promise(name):
+    game, _ = TRIALS[name]
+    assert game.lower_bound(DRAWS, CONFIDENCE) <= game.claim
+
+
+def test_the_games_reach_every_encoding_in_both_models():
+    names = {game.name for game, control in TRIALS.values() if control is None}
+    assert {name.split(",")[1].strip() for name in names if name.startswith("custodian")} == {
+        "gram",
+        "fourier",
+        "reward",
+        "announced",
+    }
+    assert {name.split(",")[1].strip() for name in names if name.startswith("client")} == {
+        "gram",
+        "fourier",
+        "reward",
+    }
+
+
+@pytest.mark.parametrize("name", [name for name, (_, control) in TRIALS.items() if not control])
+def test_the_person_moves_what_is_shown_by_almost_the_whole_promise(name):
+    """The pair of worlds is the worst: a game that could not see the promise used up proves little."""
+    game, _ = TRIALS[name]
+    moved = [
+        np.linalg.norm(roles._moved(game.plan, epoch, game.points)) for epoch in game.epochs[1:2]
+    ] or [np.linalg.norm(roles._moved(game.plan, game.epochs[0], game.points))]
+    assert 0.97 * game.claim <= moved[0] <= game.claim * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name, (_, control) in TRIALS.items() if not control])
+def test_what_is_shown_twice_is_the_same(name):
+    game, _ = TRIALS[name]
+    shown = game.play(game, 0)
+    for first, again in zip(shown[::2], shown[1::2], strict=True):
+        assert np.array_equal(first, again)
