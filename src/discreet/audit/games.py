@@ -82,18 +82,16 @@ def audit(draws: int = DRAWS, advance: Callable[[str], None] = lambda name: None
     confidence = 1.0 - FALSE_ALARM / (len(trials) + len(through_roles))
     findings: list[Finding] = []
 
-    def found(
-        game: Contest | roles.RoleGame, control: str | None, bound: float, least: float
-    ) -> None:
-        name = game.name if control is None else f"{game.name}: {control}"
-        findings.append(Finding(name, control is not None, game.claim, bound, least))
-        advance(name)
+    def found(finding: Finding) -> None:
+        findings.append(finding)
+        advance(finding.name)
 
     for number, (game, control, play) in enumerate(trials):
         bound = lower_bound(game, play, draws, confidence, source(None, number))
-        found(game, control, bound, SHARPNESS)
+        found(Finding.of(game.name, control, game.claim, bound))
     for game, control in through_roles:
-        found(game, control, game.lower_bound(roles.DRAWS, confidence), roles.SHARPNESS)
+        bound = game.lower_bound(roles.DRAWS, confidence)
+        found(Finding.of(game.name, control, game.claim, bound, roles.SHARPNESS))
     return findings
 
 

@@ -73,7 +73,7 @@ class RoleGame:
         means: list[Floats] = [scores.mean(axis=0) for scores in pilot]
         residuals = np.concatenate([each - mean for each, mean in zip(pilot, means, strict=True)])
         covariance = residuals.T @ residuals / len(residuals) + RIDGE * np.eye(len(directions))
-        weights: Floats = np.linalg.solve(covariance, means[1] - means[0])
+        weights = np.asarray(np.linalg.solve(covariance, means[1] - means[0]), np.float64)
         line = float(weights @ (means[0] + means[1])) / 2
         alarms, hits = (
             int(np.count_nonzero(self._scores(world, draws, directions) @ weights > line))
