@@ -17,8 +17,8 @@ the total variation between this and the ideal by
 
 for every coordinate, p' the law of the second, and below `SLACK_PER_INTEGER` for every allowed s.
 A round touches two releases at most (a late answer), and more where rounds are looked at again or
-noise is correlated. Together they are within slack = releases size SLACK_PER_INTEGER of ideal, which
-adds (1 + e^epsilon) slack to delta (`GaussianPrivacy`). `Plan.cost` counts it and makes room for it.
+noise is correlated. Together they are within slack = releases size SLACK_PER_INTEGER of ideal. It
+adds (1 + e^epsilon) slack to delta (`GaussianPrivacy`), for which `Plan.cost` makes room.
 """
 
 import os
