@@ -27,7 +27,14 @@ if TYPE_CHECKING:
     )
     from discreet.learning.study import Recommendation, Study
     from discreet.plan_file import read_plan
-    from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Simulation
+    from discreet.privacy.budget import (
+        GaussianPrivacy,
+        JointDP,
+        LocalDP,
+        NonPrivate,
+        Simulation,
+        compose,
+    )
     from discreet.protocol.publisher import Publisher
     from discreet.protocol.server import Server
     from discreet.trusted.client import Client
@@ -43,6 +50,7 @@ __all__ = [
     "Custodian",
     "DiscreetError",
     "Exploration",
+    "GaussianPrivacy",
     "Integer",
     "JointDP",
     "Learned",
@@ -61,13 +69,21 @@ __all__ = [
     "SquaredExponential",
     "Study",
     "Trial",
+    "compose",
     "read_plan",
 ]
 
 # Names load when they are used: a command line that completes a word needs none of them.
 _PLACES = {
     "bandit": ("Bandit", "Trial"),
-    "privacy.budget": ("JointDP", "LocalDP", "NonPrivate", "Simulation"),
+    "privacy.budget": (
+        "GaussianPrivacy",
+        "JointDP",
+        "LocalDP",
+        "NonPrivate",
+        "Simulation",
+        "compose",
+    ),
     "trusted.client": ("Client",),
     "trusted.custodian": ("Custodian",),
     "domain.box": ("Box", "Categorical", "Continuous", "Integer"),

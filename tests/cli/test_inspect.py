@@ -23,6 +23,7 @@ from discreet import (
     Simulation,
     SquaredExponential,
     Study,
+    compose,
 )
 from discreet.cli import figures as surface
 from discreet.protocol.archive import Archive
@@ -109,9 +110,11 @@ def test_machines_are_told_the_same(run, real, name):
     assert found["guarantee"] == real.guarantee
     budget = found["budget"]
     assert (budget["epsilon"], budget["delta"], budget["rounds_per_user"]) == (4.0, 1e-6, 1)
-    assert budget["mu"] == pytest.approx(PRIVATE.cost.mu)
+    assert budget["mu"] == real.plan.cost.mu < PRIVATE.cost.mu
     assert budget["epsilon_at"]["1e-06"] == pytest.approx(4.0)
-    assert budget["epsilon_at"]["1e-09"] == pytest.approx(PRIVATE.cost.epsilon(1e-9))
+    assert (
+        budget["epsilon_at"]["1e-09"] == real.plan.cost.epsilon(1e-9) > PRIVATE.cost.epsilon(1e-9)
+    )
     assert budget["spent_at_most"] == {"mu": budget["mu"], "epsilon": 4.0}
     assert [row["released"] for row in found["epochs"]] == [True] * len(real.releases) + [False]
     assert found["released_asks"] == sum(release.asks for release in real.releases)
@@ -180,6 +183,89 @@ def test_nothing_of_a_person_is_shown(run, tmp_path):
         assert "0.7312" not in out
         assert asked == 12  # four of them in the open epoch, which is not said
         assert "12 asks" not in out
+
+
+# -- several studies
+
+
+@pytest.fixture
+def studies(real, tmp_path):
+    """Beside a real one: another, a local one, one not begun, one without privacy, a simulation."""
+    plans = {
+        "other": plan_of("one", privacy=JointDP(8.0, 1e-5, rounds_per_user=2)),
+        "local": plan_of("one", privacy=LocalDP(2.0, 1e-6)),
+        "fresh": plan_of("one", schedule=Schedule(99)),
+        "open": plan_of("one", privacy=NonPrivate()),
+    }
+    plans["simulated"] = plans["other"]
+    for name, plan in plans.items():
+        simulation = Simulation(3) if name == "simulated" else None
+        with Bandit(plan, tmp_path / f"{name}.db", simulation=simulation) as bandit:
+            for index in range(9):
+                bandit.tell(bandit.ask(user=f"user {index}"), 0.5)
+            bandit.export(tmp_path / f"{name}.json")
+    return {"study": real.plan, **plans}
+
+
+@pytest.mark.parametrize("names", [("study", "other"), ("study", "other", "local", "fresh")])
+@pytest.mark.parametrize("ending", ["db", "json"])
+def test_several_studies_say_what_they_cost_together(run, studies, names, ending):
+    paths = [f"{name}.{ending}" for name in names]
+    code, out, _ = run("inspect", *paths, "--json")
+    found = json.loads(out)
+    assert (code, [row["path"] for row in found["studies"]]) == (0, paths)
+    known, costs = found["together"], [studies[name].cost for name in names]
+    assert known["mu"] == pytest.approx(np.sqrt(sum(cost.mu**2 for cost in costs)))
+    assert known["slack"] == pytest.approx(sum(cost.slack for cost in costs))
+    assert known["delta"] == 1e-5
+    assert known["epsilon_at"]["1e-05"] == compose(costs).epsilon(1e-5)
+    assert known["epsilon_at"]["1e-09"] is None
+    begun = [studies[name].cost for name in names if name != "fresh"]
+    assert known["spent_at_most"]["mu"] == pytest.approx(compose(begun).mu)
+    code, out, err = run("inspect", *paths)
+    assert (code, err) == (0, "")
+    assert f"Together: mu = {known['mu']:.4g} for one person who takes part in each study" in out
+    other = f"mu = {studies['other'].cost.mu:.4g}, at most 2 rounds."
+    assert f"JointDP, epsilon = 8 at delta = 1e-05, {other}" in out
+    assert "not certified at " in out
+    assert ("all of it, by a person" in out) == ("fresh" not in names)
+    assert ("some studies have released nothing" in out) == ("fresh" in names)
+    assert "A joint study trusts its custodian." in out
+    assert ("A local study trusts nobody" in out) == ("local" in names)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("open", "'one' promises no privacy"), ("simulated", "'one' is a simulation")],
+)
+def test_beside_a_study_without_a_guarantee_there_is_none(run, studies, name, reason):
+    code, out, _ = run("inspect", "study.db", f"{name}.db")
+    assert code == 0
+    assert out.endswith(f"Together: no guarantee, for {reason}.\n")
+    _, out, _ = run("inspect", "study.db", f"{name}.db", "--json")
+    assert json.loads(out)["together"] is None
+
+
+def test_studies_that_have_released_nothing_have_spent_nothing(run, studies, tmp_path):
+    Bandit(studies["fresh"], tmp_path / "late.db").close()
+    _, out, _ = run("inspect", "fresh.db", "late.db")
+    assert "Spent so far, at most: nothing: nothing is released." in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["study.db", "study.json"], "PATH: expected each study once: study.db and study.json"),
+        (["fresh.db", "./fresh.db"], "PATH: expected each study once"),
+        (["study.db", "other.db", "--context", "age=6"], "--context: expected one study"),
+        (["study.db", "other.db", "--figure", "a.png"], "--figure: expected one study"),
+        (["study.db", "no.json"], "there is no such file"),
+    ],
+)
+def test_what_makes_no_sum_is_refused(run, studies, arguments, words):
+    code, out, err = run("inspect", *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert words in err
 
 
 def test_many_epochs_are_abridged_for_people_alone(run, tmp_path):

@@ -157,6 +157,24 @@ def test_the_architecture_page_names_files_that_exist_and_every_room():
         assert f"{room.parent.name}" in page
 
 
+def test_the_threat_model_names_tests_that_exist():
+    rows = [
+        line.split("|")[1:-1]
+        for line in (DOCS / "threat-model.md").read_text(encoding="utf-8").splitlines()
+        if line.startswith("| **")
+    ]
+    assert len(rows) > 12
+    for who, _, stops, tested, undefended in rows:
+        assert stops.strip(), who
+        assert undefended.strip(), who
+        named = re.findall(r"`(tests/[\w/]+\.py)`", tested)
+        assert named or "no test" in tested, who
+        for name in named:
+            assert (ROOT / name).is_file(), name
+    everywhere = re.findall(r"`((?:tests|src|docs)/[\w/.]+)`", "".join(map("".join, rows)))
+    assert all((ROOT / name).exists() for name in everywhere)
+
+
 def test_the_drawing_of_a_round_is_current_and_holds_every_step():
     drawing = (DOCS / "images" / "round.svg").read_text(encoding="utf-8")
     assert drawing == load("drawing").drawn(), "run make docs"

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from discreet.agreement.plan import Plan
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument, LargeDelta
-from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate, Simulation
+from discreet.privacy.budget import (
+    GaussianPrivacy,
+    JointDP,
+    LocalDP,
+    NonPrivate,
+    Simulation,
+    compose,
+)
 
 RNG = np.random.default_rng(0)
 GRID = [
@@ -217,6 +224,64 @@ def test_four_rounds_composed_cost_what_twice_the_mu_costs():
     assert accountant.get_epsilon(1e-5) == pytest.approx(
         GaussianPrivacy(0.6).epsilon(1e-5), abs=2e-3
     )
+
+
+@pytest.mark.parametrize("mus", [(0.3, 0.5), (0.2367, 0.8379, 1.3), (2.0, 3.0, 0.5)])
+@pytest.mark.parametrize("slack", [0.0, 1e-13])
+def test_studies_cost_together_what_dp_accounting_says(mus, slack):
+    """Its losses are rounded to 1e-4, which its dots between them make up for."""
+    accountant = pld.PLDAccountant()
+    accountant.compose(dp_accounting.ComposedDpEvent([event_of(GaussianPrivacy(mu)) for mu in mus]))
+    cost = compose(GaussianPrivacy(mu, slack) for mu in mus)
+    for delta in (1e-3, 1e-5, 1e-6):
+        epsilon = cost.epsilon(delta)
+        if math.isinf(epsilon):
+            assert delta < cost.least_delta
+            continue
+        left = delta - len(mus) * slack * (1 + math.exp(epsilon))
+        assert epsilon == pytest.approx(accountant.get_epsilon(left), abs=1e-6)
+        assert cost.delta(epsilon) == pytest.approx(delta, rel=1e-9)
+
+
+def test_the_order_and_grouping_of_studies_do_not_matter():
+    one, two, three = (GaussianPrivacy(mu, mu * 1e-12) for mu in (0.3, 1.0, 2.0))
+    whole, grouped = compose([one, two, three]), compose([three, compose([two, one])])
+    assert (whole.mu, whole.slack) == pytest.approx((grouped.mu, grouped.slack), rel=1e-14)
+    assert compose([two]) == two
+
+
+def test_one_study_without_a_guarantee_leaves_none_for_all():
+    assert compose([GaussianPrivacy(1.0), None]) is None
+    with pytest.raises(InvalidArgument, match="costs"):
+        compose([])
+
+
+@settings(deadline=None)
+@given(
+    mu=st.floats(1e-2, 30),
+    exponent=st.floats(-18, -1),
+    epsilon=st.floats(0, 60),
+    step=st.floats(0, 9),
+)
+def test_slack_is_added_and_a_larger_epsilon_never_needs_more(mu, exponent, epsilon, step):
+    real, ideal = GaussianPrivacy(mu, 10.0**exponent), GaussianPrivacy(mu)
+    assert real.delta(epsilon + step) <= real.delta(epsilon) <= 1.0
+    assert ideal.delta(epsilon) <= real.delta(epsilon)
+    assert real.least_delta <= real.delta(epsilon)
+    delta = min(1.0, real.least_delta * (1 + step))
+    assert ideal.epsilon(delta) <= real.epsilon(delta) * (1 + 1e-9) < math.inf
+    assert real.epsilon(real.least_delta * 0.99) == math.inf
+
+
+def test_a_slack_that_takes_all_of_delta_leaves_no_mu():
+    with pytest.raises(InvalidArgument, match="slack"):
+        GaussianPrivacy.of(1.0, 1e-6, slack=1e-6)
+
+
+@pytest.mark.parametrize("slack", [-1e-9, math.nan, math.inf, "0"])
+def test_slack_is_a_number_that_is_not_negative(slack):
+    with pytest.raises(InvalidArgument, match="slack"):
+        GaussianPrivacy(1.0, slack)
 
 
 @pytest.mark.parametrize("seed", [None, 1.5, "7", True])

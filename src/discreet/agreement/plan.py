@@ -25,7 +25,7 @@ from discreet.errors import InvalidArgument, LargeDelta
 from discreet.features.choose import Method, choose
 from discreet.features.kernels import Kernel, SquaredExponential
 from discreet.features.maps import FeatureMap
-from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy, certified_mu
+from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.clipping import SLACK_PER_INTEGER, Residual
 from discreet.privacy.correlation import BLT
 from discreet.privacy.encodings import ENCODINGS, Encoding, EncodingChoice, EncodingName
@@ -250,21 +250,38 @@ class Plan:
     # -- what a round costs
 
     @cached_property
-    def mu(self) -> float | None:
-        """What one round may cost; None without privacy (see `certified_mu`)."""
+    def cost(self) -> GaussianPrivacy | None:
+        """What all rounds of a person cost together, at most; None without privacy.
+
+        Each integer of each release that their rounds touch adds to the slack of finite precision
+        (see `randomness`). Every other release has the same law whatever they do.
+
+        >>> from discreet.domain.box import Box
+        >>> plan = Plan(domain=Box({"dose": (0, 10)}), privacy=JointDP(8.0, 1e-5))
+        >>> round(plan.cost.epsilon(1e-5), 6), round(plan.cost.epsilon(1e-6), 2)
+        (8.0, 8.86)
+        >>> plan.cost.epsilon(1e-9)  # finite precision of the noise alone takes more
+        inf
+        """
         privacy = self.privacy
         if isinstance(privacy, NonPrivate):
             return None
-        releases = (1.0 if self.is_local else 2.0) * privacy.rounds_per_user
+        releases = (1 if self.is_local else 2) * privacy.rounds_per_user
         releases *= len(self.looks or ONE_LOOK)
         if self.stream is not None:
             releases = min(releases * self.stream.touched, self.stream.releases)
-        return certified_mu(
-            privacy,
-            integers=self.encode_with.most_integers(self.map),
-            releases=releases,
-            slack_per_integer=SLACK_PER_INTEGER,
-        )
+        integers = releases * self.encode_with.most_integers(self.map)
+        return privacy.certified(integers * SLACK_PER_INTEGER)
+
+    @cached_property
+    def mu(self) -> float | None:
+        """What one round may cost; None without privacy.
+
+        It leaves a relative 1e-9 for the rounding of norms, which are at most 1 within 1e-12.
+        """
+        if isinstance(self.privacy, NonPrivate) or self.cost is None:
+            return None
+        return self.privacy.per_round(self.cost.mu) * (1.0 - 1e-9)
 
     def allows(self, encoding: Encoding) -> bool:
         """Whether an epoch with this encoding keeps the promise; a hair is for rounding alone.

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from decimal import ROUND_CEILING, Context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,16 +161,14 @@ def regret_table(results: Mapping[str, Mapping[str, Any]]) -> Table:
     return table
 
 
-def rounded_up(bound: float) -> str:
-    """A bound to one digit, never less than it is.
+def rounded_up(bound: float, digits: int = 1) -> str:
+    """A bound to so many digits, never less than it is.
 
-    >>> rounded_up(0.00093305), rounded_up(0.0)
-    ('0.001', '0')
+    >>> rounded_up(0.00093305), rounded_up(0.0), rounded_up(6.1301, 3), rounded_up(0.1, 3)
+    ('0.001', '0', '6.14', '0.1')
     """
-    if bound == 0.0:
-        return "0"
-    unit = 10.0 ** math.floor(math.log10(bound))
-    return f"{math.ceil(bound / unit) * unit:.1g}"
+    up = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(bound)))
+    return f"{float(up):.{digits}g}"
 
 
 def give_or_take(estimate: "Estimate") -> str:

@@ -1,4 +1,4 @@
-"""`discreet inspect`: what a study promised, spent and learnt, from its export or its journal."""
+"""`discreet inspect`: what studies promised, spent and learnt, from their exports or journals."""
 
 import json
 from dataclasses import asdict
@@ -9,6 +9,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from discreet.cli.budgets import budget, budget_words, together, together_words
 from discreet.cli.choices import AsJson
 from discreet.cli.console import check_picture, in_words, print_whole, rounded_up
 from discreet.errors import InvalidArgument
@@ -21,13 +22,18 @@ if TYPE_CHECKING:  # heavy: loaded when used
     from discreet.learning.study import Study, Value
     from discreet.protocol.archive import Archive
 
-#: The deltas at which a promise is said again, and how many epochs a table shows.
-DELTAS, ROWS = (1e-3, 1e-6, 1e-9), 24
+#: How many epochs a table shows.
+ROWS = 24
 
 
 def inspect_command(
-    path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="An export, or the journal of any role.")
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="An export, or the journal of any role. Several: what they cost together the "
+            "people who take part in all of them.",
+        ),
     ],
     context: Annotated[
         list[str] | None,
@@ -50,9 +56,17 @@ def inspect_command(
     Example: discreet inspect study.json --figure study.png
 
     Example: discreet inspect study.db --context age=61
+
+    Example: discreet inspect spring.json autumn.db
     """
     from discreet.protocol.archive import read_archive
 
+    if len(paths) > 1:
+        for option, value in (("--context", context), ("--figure", figure)):
+            if value is not None:
+                raise InvalidArgument(option, "one study")
+        return several(paths, as_json=as_json)
+    (path,) = paths
     if figure is not None:
         check_picture(figure)
     archive = read_archive(path)
@@ -71,6 +85,17 @@ def inspect_command(
     show(found)
     if figure is not None:
         typer.echo(f"Figure: {figure}")
+
+
+def several(paths: list[Path], *, as_json: bool) -> None:
+    """What several studies cost the people who take part in all of them."""
+    from discreet.protocol.archive import read_archive
+
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise InvalidArgument("PATH", "each study once")
+    found = together({str(path): read_archive(path) for path in paths})
+    for line in [json.dumps(found)] if as_json else together_words(found):
+        typer.echo(line)
 
 
 # -- what is public, as plain data
@@ -98,38 +123,6 @@ def dossier(archive: "Archive", contexts: "list[dict[str, Value] | None]") -> di
         "released_asks": sum(release.asks for release in study.releases),
         "epochs": epoch_rows(study),
         "best": [best_row(study, each) for each in contexts] if learnt else [],
-    }
-
-
-def budget(study: "Study") -> dict[str, Any] | None:
-    """What a person may lose in all, and may have lost so far; None without privacy.
-
-    Releases do not add up: a person's rounds are counted, and all releases that a round is part
-    of are priced together. So somebody who has used all their rounds has spent everything, and
-    nobody ever spends more.
-    """
-    from discreet.privacy.budget import NonPrivate
-
-    plan = study.plan
-    privacy = plan.privacy
-    if isinstance(privacy, NonPrivate):
-        return None
-    deltas = sorted({privacy.delta, *DELTAS}, reverse=True)
-    begun = bool(study.epochs) if plan.is_local else bool(study.releases)
-    return {
-        "promise": type(privacy).__name__,
-        "epsilon": privacy.epsilon,
-        "delta": privacy.delta,
-        "protect": privacy.protect,
-        "unit": "one person",
-        "rounds_per_user": privacy.rounds_per_user,
-        "mu": privacy.cost.mu,
-        "mu_per_round": plan.mu,
-        "epsilon_at": {f"{delta:g}": privacy.cost.epsilon(delta) for delta in deltas},
-        "spent_at_most": {
-            "mu": privacy.cost.mu if begun else 0.0,
-            "epsilon": privacy.epsilon if begun else 0.0,
-        },
     }
 
 
@@ -242,23 +235,6 @@ def show(found: dict[str, Any]) -> None:
             f"Best action{under}: {in_words(free)}; mean reward {best['mean']:.3f} "
             f"(95% interval {low:.3f} to {high:.3f})"
         )
-
-
-def budget_words(found: dict[str, Any]) -> list[str]:
-    """What may be lost, and may have been lost so far."""
-    if (known := found["budget"]) is None:
-        return ["Budget: none, for nothing is promised."]
-    times = f"{known['rounds_per_user']} round" + "s" * (known["rounds_per_user"] > 1)
-    levels = ", ".join(f"{value:.3g} at {delta}" for delta, value in known["epsilon_at"].items())
-    spent = "nothing: nothing is released"
-    if known["spent_at_most"]["mu"]:
-        spent = f"all of it, by a person who has had {times}; nobody spends more"
-    real = ", had the noise been real" if found["simulated"] else ""
-    return [
-        f"Budget{real}: mu = {known['mu']:.4g} for one person in at most {times}, which is epsilon "
-        f"(at delta) = {levels}.",
-        f"Spent so far, at most: {spent}.",
-    ]
 
 
 def epoch_table(found: dict[str, Any]) -> Table:

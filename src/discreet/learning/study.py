@@ -23,7 +23,7 @@ from discreet.learning.next_epoch import believed_before, learn, open_epoch
 from discreet.learning.posterior import Posterior
 from discreet.learning.prefix_belief import PrefixBelief
 from discreet.learning.search import Score, maximise
-from discreet.privacy.budget import NonPrivate
+from discreet.privacy.budget import GaussianPrivacy, NonPrivate
 from discreet.storage import canonical
 
 Value = float | int | str
@@ -204,6 +204,11 @@ class Study:
     def guarantee(self) -> str:
         """The sentence for the review board, which a simulation does not earn."""
         return self.plan.promise(simulated=self.is_simulated)
+
+    @property
+    def cost(self) -> GaussianPrivacy | None:
+        """What all rounds of a person cost together, at most; None where nothing is promised."""
+        return None if self.is_simulated else self.plan.cost
 
     @property
     def is_simulated(self) -> bool:

@@ -1,20 +1,22 @@
-"""What is promised about privacy: exact Gaussian accounting, and the sentence that says it.
+"""What is promised about privacy: Gaussian accounting, and the sentence that says it.
 
 A mechanism is mu-Gaussian private if telling neighbouring inputs apart is never easier than
 telling N(0, 1) from N(mu, 1). In terms of epsilon and delta that is, exactly,
 
     delta(epsilon) = Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu).
+
+So it is with ideal noise. Noise of finite precision takes a little more of delta: its *slack*.
 """
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal
 
 from scipy.optimize import brentq
-from scipy.special import erfcx, ndtr
+from scipy.special import erfcx, ndtr, ndtri
 
 from discreet import checks
 from discreet.errors import InvalidArgument
@@ -24,49 +26,116 @@ Protect = Literal["decisions", "rewards"]
 
 @dataclass(frozen=True)
 class GaussianPrivacy:
-    """A privacy cost, as the mu of Gaussian differential privacy.
+    """A privacy cost: the mu of Gaussian differential privacy, and the slack of real noise.
+
+    Let Q and Q' be the laws of all that two neighbours would show with ideal noise, P and P' those
+    with real noise, each within `slack` of its ideal in total variation. For every event
+
+        P <= Q + slack <= e^epsilon Q' + delta_mu(epsilon) + slack
+                       <= e^epsilon P' + delta_mu(epsilon) + (1 + e^epsilon) slack,
+
+    and what is added to e^epsilon P' is the delta at this epsilon. A larger epsilon needs no larger
+    delta, so the smallest sum up to it will do. The sum is convex in e^epsilon (the slope of
+    delta_mu is -Phi(-mu / 2 - epsilon / mu)). It is least where that tail is the slack; no delta
+    below this one is certified, at any epsilon.
 
     >>> cost = GaussianPrivacy.of(epsilon=1.0, delta=1e-6)
     >>> round(cost.mu, 4), round(cost.epsilon(1e-6), 6), round(cost.epsilon(1e-9), 2)
     (0.2367, 1.0, 1.32)
+    >>> real = GaussianPrivacy.of(epsilon=1.0, delta=1e-6, slack=1e-10)
+    >>> round(real.epsilon(1e-6), 6), round(real.epsilon(1e-9), 2), real.epsilon(1e-10)
+    (1.0, 1.34, inf)
     """
 
     mu: float
+    slack: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", checks.number("mu", self.mu, above=0.0))
+        object.__setattr__(self, "slack", checks.number("slack", self.slack, at_least=0.0))
 
     @classmethod
-    def of(cls, epsilon: float, delta: float) -> "GaussianPrivacy":
-        """The largest mu that keeps the promise (epsilon, delta)."""
+    def of(cls, epsilon: float, delta: float, slack: float = 0.0) -> "GaussianPrivacy":
+        """The largest mu that keeps the promise (epsilon, delta), with noise of this slack."""
+        left = delta - _share(slack, epsilon)
+        if left <= 0.0:
+            raise InvalidArgument("slack", "less than delta leaves room for", slack)
         high = 1.0
-        while _delta(high, epsilon) < delta:
+        while _delta(high, epsilon) < left:
             high *= 2.0
-        while _delta(high / 2.0, epsilon) > delta:
+        while _delta(high / 2.0, epsilon) > left:
             high /= 2.0
 
         def excess(mu: float) -> float:
-            return _delta(mu, epsilon) - delta
+            return _delta(mu, epsilon) - left
 
-        return cls(_root(excess, high / 2.0, high))
+        return cls(_root(excess, high / 2.0, high), slack)
 
     def delta(self, epsilon: float) -> float:
         """The smallest delta for this epsilon."""
-        return _delta(self.mu, checks.number("epsilon", epsilon, at_least=0.0))
+        epsilon = min(checks.number("epsilon", epsilon, at_least=0.0), self._furthest)
+        return min(1.0, _delta(self.mu, epsilon) + _share(self.slack, epsilon))
 
     def epsilon(self, delta: float) -> float:
-        """The smallest epsilon for this delta; 0 where none is needed."""
+        """The smallest epsilon for this delta: 0 where none is needed, inf where none will do."""
         delta = checks.number("delta", delta, above=0.0)
-        if _delta(self.mu, 0.0) <= delta:
+        if self.delta(0.0) <= delta:
             return 0.0
+        if delta < self.least_delta:
+            return math.inf
         high = 1.0
-        while _delta(self.mu, high) > delta:
+        while self.delta(high) > delta:
             high *= 2.0
 
         def excess(epsilon: float) -> float:
-            return _delta(self.mu, epsilon) - delta
+            return self.delta(epsilon) - delta
 
         return _root(excess, 0.0, high)
+
+    @property
+    def least_delta(self) -> float:
+        """The smallest delta that is certified, at the epsilon that needs least; 0 for ideal noise.
+
+        >>> f"{GaussianPrivacy(1.0, slack=1e-12).least_delta:.1e}"
+        '8.0e-10'
+        """
+        return self.delta(self._furthest) if self.slack else 0.0
+
+    @property
+    def _furthest(self) -> float:
+        """The epsilon beyond which slack grows faster than delta_mu falls."""
+        return max(0.0, -self.mu * (float(ndtri(min(self.slack, 1.0))) + self.mu / 2.0))
+
+
+def compose(costs: Iterable[GaussianPrivacy | None]) -> GaussianPrivacy | None:
+    """What a person gives away who takes part in several studies, each as often as it allows.
+
+        mu^2 = sum of mu_i^2,        slack = sum of slack_i
+
+    Studies may run at the same time, and what happens in one may depend on what another has
+    released. With ideal noise the squared whitened differences of all releases of study i sum to
+    at most mu_i^2, whatever was released anywhere: those of all studies to at most mu^2, and the
+    argument of `streams` holds for all of them as one stream. Real noise is exchanged for ideal in
+    one study after another: total variation obeys the triangle inequality, so slacks add up, and
+    e^epsilon meets their sum once. This is exact for Gaussian noise: (epsilon, delta) of each study
+    added up would be more.
+
+    None stands for a study without a guarantee. With one of these there is none for all together.
+
+    >>> spring, autumn = GaussianPrivacy.of(1.0, 1e-6), GaussianPrivacy.of(1.0, 1e-6)
+    >>> round(compose([spring, autumn]).epsilon(1e-6), 2)
+    1.45
+    >>> compose([spring, None]) is None
+    True
+    """
+    known = list(costs)
+    if not known:
+        raise InvalidArgument("costs", "at least one")
+    private = [cost for cost in known if cost is not None]
+    if len(private) < len(known):
+        return None
+    mu = math.hypot(*(cost.mu for cost in private))
+    return GaussianPrivacy(mu, math.fsum(cost.slack for cost in private))
 
 
 @dataclass(frozen=True)
@@ -101,8 +170,24 @@ class _Promise(ABC):
 
     @cached_property
     def cost(self) -> GaussianPrivacy:
-        """What a person who takes part in all their rounds gives away, at most."""
+        """What all rounds of a person may cost with ideal noise (`Plan.cost`: with real noise)."""
         return GaussianPrivacy.of(self.epsilon, self.delta)
+
+    def certified(self, slack: float) -> GaussianPrivacy:
+        """What all rounds of a person may cost with noise of this slack: a hair less than `cost`.
+
+        Where finite precision would take more than half of delta, the promise is refused.
+        """
+        taken = _share(slack, self.epsilon)
+        if taken > self.delta / 2:
+            least = f"delta of at least {2 * taken:.1g}, or " if 2 * taken < 1.0 else ""
+            raise InvalidArgument(
+                "privacy",
+                f"{least}a smaller epsilon (with correlated noise, or fewer releases): "
+                "the finite precision of noise could not be certified",
+                self.delta if least else self.epsilon,
+            )
+        return GaussianPrivacy.of(self.epsilon, self.delta, slack)
 
     @property
     def mu_per_round(self) -> float:
@@ -154,7 +239,7 @@ class JointDP(_Promise):
         }[self.protect]
         return (
             f"Joint differential privacy, epsilon = {self.epsilon:g} at delta = {self.delta:g} "
-            f"(exactly: Gaussian privacy with mu = {self.cost.mu:.4g}). "
+            f"(Gaussian privacy with mu = {self.cost.mu:.4g}; finite precision is part of delta). "
             f"Unit: one person, in at most {rounds}; covered: the {covered} of those rounds. "
             "Replace them by anything: the probability of every set of releases, exports and "
             f"other people's actions changes by at most a factor e^{self.epsilon:g}, plus "
@@ -198,7 +283,7 @@ class LocalDP(_Promise):
         reports = _times(self.rounds_per_user, "report")
         return (
             f"Local differential privacy, epsilon = {self.epsilon:g} at delta = {self.delta:g} "
-            f"(exactly: Gaussian privacy with mu = {self.cost.mu:.4g}). "
+            f"(Gaussian privacy with mu = {self.cost.mu:.4g}; finite precision is part of delta). "
             f"Unit: one person, in at most {reports}; covered: the decision set, context and "
             "reward of those rounds. "
             "Replace them by anything: the probability of every set of reports that leave the "
@@ -230,31 +315,6 @@ class Simulation:
         object.__setattr__(self, "seed", checks.whole("seed", self.seed))
 
 
-def certified_mu(
-    privacy: JointDP | LocalDP, *, integers: int, releases: float, slack_per_integer: float
-) -> float:
-    """What one round may cost: a hair less than promised.
-
-    Norms are at most 1 up to rounding (a relative 1e-12), and finite precision of the noise takes
-    its share of delta (see `randomness`): for `integers` in each of the `releases` that a person's
-    rounds touch,
-
-        slack = releases (1 + e^epsilon) integers slack_per_integer.
-    """
-    growth = math.exp(min(privacy.epsilon, 700.0))  # beyond, no float holds it
-    slack = releases * (1.0 + growth) * integers * slack_per_integer
-    if slack > privacy.delta / 2:
-        least = f"delta of at least {2 * slack:.1g}, or " if 2 * slack < 1.0 else ""
-        raise InvalidArgument(
-            "privacy",
-            f"{least}a smaller epsilon (with correlated noise, or fewer releases): "
-            "the finite precision of noise could not be certified",
-            privacy.delta if least else privacy.epsilon,
-        )
-    cost = GaussianPrivacy.of(privacy.epsilon, privacy.delta - slack)
-    return privacy.per_round(cost.mu) * (1.0 - 1e-9)
-
-
 def _times(count: int, noun: str) -> str:
     return f"1 {noun}" if count == 1 else f"{count} {noun}s"
 
@@ -269,8 +329,13 @@ def _checked(epsilon: float, delta: float) -> tuple[float, float]:
     return epsilon, delta
 
 
+def _share(slack: float, epsilon: float) -> float:
+    """(1 + e^epsilon) slack: what finite precision takes of delta."""
+    return slack * (1.0 + math.exp(min(epsilon, 700.0)))  # beyond, no float holds it
+
+
 def _delta(mu: float, epsilon: float) -> float:
-    """delta(epsilon), without cancellation or overflow.
+    """delta(epsilon) with ideal noise, without cancellation or overflow.
 
     With a = mu/2 - eps/mu and b = -mu/2 - eps/mu, e^eps phi(b) = phi(a): delta is phi(a) times
     the difference of two Mills ratios.

@@ -16,9 +16,9 @@ the total variation between this and the ideal by
                                                    <  2^-45 + s^2 2^-99
 
 for every coordinate, p' the law of the second, and below `SLACK_PER_INTEGER` for every allowed s.
-A round touches two releases at most (a late answer), so finite precision adds less than
-2 (1 + e^epsilon) size SLACK_PER_INTEGER to delta, for which `Plan.mu` makes room. Where rounds are
-looked at again or noise is correlated it touches more, and the slack is counted for each.
+A round touches two releases at most (a late answer), and more where rounds are looked at again or
+noise is correlated. Together they are within slack = releases size SLACK_PER_INTEGER of ideal. It
+adds (1 + e^epsilon) slack to delta (`GaussianPrivacy`), for which `Plan.cost` makes room.
 """
 
 import os
