@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench docs lock clean
+.PHONY: help demo test check mutants bench docs lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -29,6 +29,9 @@ check: $(VENV)/.installed ## lint, format, types, import contracts
 	@$(BIN)/ruff format --check .
 	@$(BIN)/pyright -p pyproject.toml
 	@$(BIN)/lint-imports --no-logo
+
+mutants: $(VENV)/.installed ## break the privacy code in every listed way: each must be noticed
+	@$(BIN)/python -m tests.mutants.run $(ARGS)
 
 bench: $(VENV)/.installed ## cost of a round against peers
 	@$(BIN)/python benchmarks/rounds.py $(ARGS)

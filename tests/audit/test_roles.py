@@ -7,7 +7,6 @@ from discreet.audit import roles
 
 #: Of each of the games below: the suite's false-alarm rate is below 1e-7.
 CONFIDENCE = 1 - 1e-8
-DRAWS = 1_500
 TRIALS = {
     game.name if control is None else control: (game, control)
     for game, control in roles.role_trials()
@@ -17,7 +16,7 @@ TRIALS = {
 @pytest.mark.parametrize("name", [name for name, (_, control) in TRIALS.items() if not control])
 def test_a_role_keeps_its_promise(name):
     game, _ = TRIALS[name]
-    assert game.lower_bound(DRAWS, CONFIDENCE) <= game.claim
+    assert game.lower_bound(roles.DRAWS, CONFIDENCE) <= game.claim
 
 
 def test_the_games_reach_every_encoding_in_both_models():

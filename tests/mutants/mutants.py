@@ -45,7 +45,9 @@ MUTANTS = (
         "trusted/mechanism.py",
         "if not plan.allows(epoch.encoding):",
         "if False:",
-        (),
+        (
+            "tests/trusted/test_mechanism.py::test_an_epoch_that_is_weaker_than_the_plan_is_not_released",
+        ),
     ),
     Mutant(
         "an answer counts twice",
@@ -60,7 +62,10 @@ MUTANTS = (
         "trusted/privatizer.py",
         "        if self._drawn is None:\n            bits",
         "        if True:\n            bits",
-        (),
+        (
+            "tests/trusted/test_privatizer.py::test_noise_is_drawn_once_however_often_a_release_is_asked_for",
+            "tests/promises/test_crashes.py::test_a_release_that_could_not_be_committed_is_not_drawn_again_and_not_shown",
+        ),
     ),
     Mutant(
         "noise drawn at every call of a custodian",
@@ -93,14 +98,18 @@ MUTANTS = (
         "trusted/privatizer.py",
         "self._look(point[None, :], np.array([centred]), newest.looks[0])",
         "self._look(point[None, :], np.array([centred]), 1.0)",
-        (FOUR_LOOKS,),
+        (
+            "tests/promises/test_looks_sensitivity.py::test_the_privatizer_spends_no_more_than_mu_on_any_round",
+        ),
     ),
     Mutant(
         "a closed round is answered again",
         "protocol/rounds.py",
         '        raise TrialClosed(f"trial {number} was already told or abandoned")',
         "        return self._last",
-        (),
+        (
+            "tests/protocol/test_rounds.py::test_no_sequence_of_calls_closes_a_round_twice_or_loses_one",
+        ),
     ),
     Mutant(
         "a report randomised anew when it is sent again",
@@ -112,53 +121,56 @@ MUTANTS = (
         (CLIENT,),
     ),
     Mutant(
-        "rewards are not clipped",
-        "agreement/plan.py",
-        "return min(max(reward, self.rewards[0]), self.rewards[1])",
-        "return reward",
-        (),
-    ),
-    Mutant(
         "residuals are not clipped",
         "privacy/clipping.py",
         "return np.clip(rewards - np.sum(phi * self.prediction, axis=1), -self.width, self.width)",
         "return rewards - np.sum(phi * self.prediction, axis=1)",
-        (),
+        (
+            "tests/privacy/test_encodings.py::test_a_residual_beyond_the_width_counts_as_the_width",
+            "tests/promises/test_sensitivity.py::test_no_two_rounds_are_further_apart_than_the_bound",
+        ),
     ),
     Mutant(
         "half the noise on the gram",
         "privacy/clipping.py",
         "return cls((1 + share) / mu, ",
         "return cls((1 + share) / mu / 2, ",
-        (),
+        (
+            "tests/privacy/test_encodings.py::test_the_noise_costs_the_mu_it_was_fit_for",
+            "tests/promises/test_sensitivity.py::test_the_largest_change_of_gram_and_fourier_is_where_the_proof_says",
+        ),
     ),
     Mutant(
         "rewards pay for half of their move",
         "privacy/reward.py",
-        "cross = 2.0 * residual.width / mu",
-        "cross = residual.width / mu",
-        (),
+        "noise=Noise(0.0, cross * excess)",
+        "noise=Noise(0.0, cross * excess / 2)",
+        ("tests/privacy/test_encodings.py::test_the_noise_costs_the_mu_it_was_fit_for",),
     ),
     Mutant(
         "the bound of rewards forgets half of the move",
         "privacy/reward.py",
         "return 2.0 * residual.width / noise.cross + 3.0",
         "return 1.0 * residual.width / noise.cross + 3.0",
-        (),
+        (
+            "tests/promises/test_sensitivity.py::test_no_two_rounds_are_further_apart_than_the_bound",
+        ),
     ),
     Mutant(
         "directions are not normalised",
         "privacy/reward.py",
         "return np.divide(seen, lengths, out=np.zeros_like(seen), where=lengths > 1e-150)",
         "return seen",
-        (),
+        (
+            "tests/promises/test_sensitivity.py::test_no_directions_take_two_rounds_beyond_the_bound",
+        ),
     ),
     Mutant(
         "noise on h^2 as if it moved no more than h",
         "privacy/clipping.py",
         "return self.cross * width * math.sqrt(2.0 / min(q, 1.0))",
         "return self.cross * width * math.sqrt(0.5 / min(q, 1.0))",
-        (),
+        ("tests/promises/test_sensitivity.py::test_silence_is_closer_to_a_round_than_the_bound",),
     ),
     Mutant(
         "exact numbers rounded to the nearest, not toward zero",
@@ -166,84 +178,97 @@ MUTANTS = (
         "return np.trunc(np.ldexp(values, bits)).astype(np.int64)",
         "return np.sign(values).astype(np.int64) * np.ceil(np.abs(np.ldexp(values, bits)))"
         ".astype(np.int64)",
-        (),
+        (
+            "tests/privacy/test_encodings.py::test_fixed_point_rounds_toward_zero_by_less_than_one_step",
+        ),
     ),
     Mutant(
         "a diagonal entry with the noise of two halves",
         "privacy/gram.py",
         "np.where(rows == columns, math.sqrt(2.0), 1.0)",
         "np.where(rows == columns, 0.5, 1.0)",
-        (),
+        (
+            "tests/promises/test_sensitivity.py::test_no_two_rounds_are_further_apart_than_the_bound",
+        ),
     ),
     Mutant(
         "Fourier moments with the same noise each",
         "privacy/fourier.py",
         "moments = self.noise.gram / np.sqrt(difference_grid(features).autocorrelation)",
         "moments = self.noise.gram + 0 * difference_grid(features).autocorrelation",
-        (),
+        (
+            "tests/promises/test_sensitivity.py::test_no_two_rounds_are_further_apart_than_the_bound",
+        ),
     ),
     Mutant(
         "looks that add up to more than one",
         "privacy/looks.py",
         "if math.fsum(weight**2 for weight in looks) > 1.0 + 1e-12:",
         "if math.fsum(weight**2 for weight in looks) > 2.0:",
-        (),
+        ("tests/privacy/test_looks.py::test_weights_that_could_cost_more_are_refused",),
     ),
     Mutant(
         "a late answer costs more than a prompt one",
         "privacy/looks.py",
         "    if reach(looks) > 2.0 + 1e-12:",
         "    if reach(looks) > 3.0:",
-        (),
+        ("tests/privacy/test_looks.py::test_a_weight_of_nearly_all_is_refused_by_what_it_moves",),
     ),
     Mutant(
         "a person takes part once too often",
         "trusted/participants.py",
         "if self._rounds_of.get(pseudonym, 0) >= privacy.rounds_per_user:",
         "if self._rounds_of.get(pseudonym, 0) > privacy.rounds_per_user:",
-        (),
+        (
+            "tests/trusted/test_participants.py::test_a_user_takes_part_as_often_as_the_guarantee_allows",
+            "tests/trusted/test_custodian.py::test_nobody_takes_part_more_often_than_the_guarantee_allows",
+        ),
     ),
     Mutant(
         "a device takes part once too often",
         "trusted/client.py",
         "if self._rounds >= self._most:",
         "if self._rounds > self._most:",
-        (),
+        ("tests/trusted/test_client.py::test_a_client_takes_part_no_more_often_than_its_cap",),
     ),
     Mutant(
         "each of several rounds costs the whole",
         "privacy/budget.py",
         "return mu / self.rounds_per_user",
         "return mu",
-        (),
+        ("tests/privacy/test_budget.py::test_rounds_share_the_mu_of_a_person",),
     ),
     Mutant(
         "finite precision takes nothing from delta",
         "privacy/budget.py",
-        "cost = GaussianPrivacy.of(privacy.epsilon, privacy.delta - slack)",
-        "cost = GaussianPrivacy.of(privacy.epsilon, privacy.delta + slack)",
-        (),
+        "left = delta - _share(slack, epsilon)",
+        "left = delta",
+        (
+            "tests/trusted/test_randomness.py::test_a_plan_pays_for_finite_precision_out_of_its_delta",
+        ),
     ),
     Mutant(
         "a seed in a real study",
         "trusted/randomness.py",
         "return OperatingSystem() if simulation is None else Seeded(simulation, epoch)",
         "return Seeded(simulation or Simulation(0), epoch)",
-        (),
+        ("tests/trusted/test_custodian.py::test_a_study_ends_at_its_horizon",),
     ),
     Mutant(
         "a simulation marked private",
         "trusted/randomness.py",
         "    private = False",
         "    private = True",
-        (),
+        ("tests/trusted/test_randomness.py::test_only_the_operating_system_is_private",),
     ),
     Mutant(
         "noise without its fine part",
         "trusted/randomness.py",
         "noise[noisy] = (coarse + smoothing).astype(np.int64)",
         "noise[noisy] = np.where(np.abs(coarse) > 3 * stds[noisy], 0, coarse).astype(np.int64)",
-        (),
+        (
+            "tests/trusted/test_randomness.py::test_noise_has_the_standard_deviation_that_was_asked_for",
+        ),
     ),
     Mutant(
         "shown before it is kept",
@@ -254,35 +279,47 @@ MUTANTS = (
         "        for record in records:\n            self._apply(record)\n"
         "        try:\n            self._append(*records)\n        except Exception:\n"
         "            self._broken = False\n            raise\n",
-        (),
+        (
+            "tests/promises/test_crashes.py::test_a_release_that_could_not_be_committed_is_not_drawn_again_and_not_shown",
+        ),
     ),
     Mutant(
         "a write that was interrupted is forgotten",
         "protocol/role.py",
         "        self._broken = True\n        try:",
         "        self._broken = False\n        try:",
-        (),
+        (
+            "tests/test_bandit.py::test_an_interrupt_between_commit_and_apply_leaves_a_journal_that_resumes",
+        ),
     ),
     Mutant(
         "whoever brings nothing admissible takes no index",
         "trusted/custody.py",
         "            return Entry(Passed(number, pseudonym), refusal=error)",
         "            raise error",
-        (),
+        (
+            "tests/promises/test_refusals.py::test_in_a_bandit",
+            "tests/promises/test_refusals.py::test_by_a_custodian",
+        ),
     ),
     Mutant(
         "an epoch's noise is taken on trust",
         "protocol/verifier.py",
-        '    if not plan.allows(encoding):\n        raise Refused("this epoch\'s noise is weaker',
-        '    if False:\n        raise Refused("this epoch\'s noise is weaker',
-        (),
+        "    if not plan.allows(encoding):\n        raise Refused(\"this epoch's noise is weaker",
+        "    if False:\n        raise Refused(\"this epoch's noise is weaker",
+        (
+            "tests/trusted/test_custodian.py::test_a_weaker_epoch_is_refused_and_nobody_acts_under_it",
+            "tests/trusted/test_client.py::test_a_tampered_epoch_is_refused_and_nothing_is_sent",
+        ),
     ),
     Mutant(
         "integers that can wrap around",
         "protocol/verifier.py",
         "if not 1 <= encoding.bits <= 62 or encoding.largest > 1 << spare_bits(rounds):",
         "if not 1 <= encoding.bits <= 62:",
-        (),
+        (
+            "tests/trusted/test_custodian.py::test_an_epochs_integers_leave_room_for_the_late_answers_of_others",
+        ),
     ),
     Mutant(
         "an action depends on the number of answers",
@@ -291,6 +328,8 @@ MUTANTS = (
         "point, chosen = decide(\n"
         "                self._plan, self._epoch, number + len(self.session.open), options\n"
         "            )",
-        (),
+        (
+            "tests/promises/test_side_doors.py::test_nothing_of_one_user_reaches_an_action_of_another_in_the_same_epoch",
+        ),
     ),
 )

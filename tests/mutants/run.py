@@ -53,8 +53,8 @@ def apply(mutant: Mutant, source: Path) -> None:
 def run(source: Path, *catchers: str) -> int:
     """The exit code of pytest on these nodes, with this source."""
     environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *catchers]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)  # noqa: S603
+    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", *catchers]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)
     return done.returncode
 
 

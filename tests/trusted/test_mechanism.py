@@ -1,5 +1,8 @@
 """The mechanism: sums plus the epoch's noise, drawn once, and honest about being private."""
 
+from contextlib import nullcontext
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -8,10 +11,11 @@ from scipy.special import ndtr
 from discreet.agreement.plan import Plan, Schedule
 from discreet.agreement.release import GENESIS
 from discreet.domain.box import Box
+from discreet.errors import Refused
 from discreet.features.kernels import SquaredExponential
 from discreet.learning.belief import Belief
 from discreet.learning.next_epoch import open_epoch
-from discreet.privacy.budget import JointDP, NonPrivate, Simulation
+from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Simulation
 from discreet.trusted import mechanism
 from discreet.trusted.randomness import OperatingSystem, Seeded
 from discreet.trusted.sums import Sums
@@ -124,3 +128,19 @@ def test_a_release_leaves_the_sums_as_they_were():
     before = sums.total.tobytes()
     mechanism.release(plan, epoch, sums, asks=epoch.length, bits=OperatingSystem())
     assert sums.total.tobytes() == before
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_an_epoch_that_is_weaker_than_the_plan_is_not_released(local):
+    """The last check before anything is shown, whoever let the epoch through before."""
+    plan = _plan("gram", LocalDP(1.0, 1e-3) if local else JOINT)
+    epoch = _epoch(plan)
+    noise = replace(epoch.encoding.noise, cross=0.99 * epoch.encoding.noise.cross)
+    weaker = replace(epoch, encoding=replace(epoch.encoding, noise=noise))
+    bits = OperatingSystem()
+    for each, refused in ((epoch, nullcontext()), (weaker, pytest.raises(Refused))):
+        with refused:
+            if local:
+                mechanism.report(plan, each, np.array([0.5]), 0.5, bits=bits)
+            else:
+                mechanism.release(plan, each, _sums(plan, each), asks=each.length, bits=bits)

@@ -197,7 +197,7 @@ def play_client(client: Callable[[Plan], Client]) -> Play:
     def play(game: RoleGame, world: int) -> list[Integers]:
         role = client(game.plan)
         role.choose(Offer(role.request().id, OWN, game.epochs[0]), game.brings(world))
-        return [role.report(reward).integers for reward in (REWARDS[world], 0.5)]
+        return [role.report(REWARDS[world]).integers for _ in range(2)]
 
     return play
 
@@ -312,10 +312,7 @@ class Forgetful(Client):
 
     def report(self, reward: float) -> Report:
         """The real one, as if it had not been called before."""
-        if self._report is None:
-            self._reward = reward
-            return super().report(reward)
-        return self._draw(self._reward)
+        return super().report(reward) if self._report is None else self._draw(reward)
 
 
 CUSTODIANS: dict[str, Callable[[Plan], Custodian]] = {
