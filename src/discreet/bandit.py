@@ -73,6 +73,7 @@ class Bandit(Role):
 
     # -- the loop
 
+    @Role.guarded
     def ask(
         self,
         candidates: object = None,
@@ -91,16 +92,14 @@ class Bandit(Role):
         domain admits) is refused, but takes its index first: it was a round, and nobody else's
         action tells that it failed. `check` says beforehand whether it would.
         """
-        with self._lock:
-            self._check_whole()
-            try:
-                entry = self._sides.enter(candidates, context, user)
-            except BetweenEpochs:
-                if self.asked < self.study.open_epoch.end:
-                    raise  # finish() has drawn its release, and could not keep it
-                self._commit(*self._sides.turn())
-                entry = self._sides.enter(candidates, context, user)
-            self._commit(entry.record)
+        try:
+            entry = self._sides.enter(candidates, context, user)
+        except BetweenEpochs:
+            if self.asked < self.study.open_epoch.end:
+                raise  # finish() has drawn its release, and could not keep it
+            self._commit(*self._sides.turn())
+            entry = self._sides.enter(candidates, context, user)
+        self._commit(entry.record)
         if isinstance(entry.record, Passed):
             raise entry.refusal or Refused("this ask could not be given an action")
         action = self.plan.domain.decode(entry.record.point)
@@ -112,36 +111,36 @@ class Bandit(Role):
         """Raise what an ask with this would be refused for; uses no round. Ask what passes."""
         check_ask(self.plan, candidates, context)
 
+    @Role.guarded
     def tell(self, trial: Trial | int, reward: float) -> None:
         """Count a reward, once; it is clipped to the plan's range."""
-        with self._lock:
-            asked = self._open_round(trial)
-            value = checks.number("reward", reward, echo=False)
-            self.study.check_running()  # a finished study takes no more rewards
-            self._commit(self._sides.answer(asked.number, value))
+        asked = self._open_round(trial)
+        value = checks.number("reward", reward, echo=False)
+        self.study.check_running()  # a finished study takes no more rewards
+        self._commit(self._sides.answer(asked.number, value))
 
+    @Role.guarded
     def abandon(self, trial: Trial | int) -> None:
         """Close a trial that will not be answered; it contributes nothing.
 
         It was a round all the same: it counts towards `rounds_per_user`.
         """
-        with self._lock:
-            self.study.check_running()
-            self._commit(Abandoned(self._open_round(trial).number))
+        self.study.check_running()
+        self._commit(Abandoned(self._open_round(trial).number))
 
+    @Role.guarded
     def finish(self) -> None:
         """Release the open epoch and end the study; trials still open are not counted any more.
 
         A study that is finished already stays as it is.
         """
-        with self._lock:
-            self._check_whole()
-            if self.study.is_running:
-                self._commit(self._sides.last())
+        if self.study.is_running:
+            self._commit(self._sides.last())
 
     # -- for whoever runs the study
 
     @property
+    @Role.guarded
     def open_trials(self) -> tuple[int, ...]:
         """The numbers of the trials that wait for a reward: not public."""
         return self._sides.session.open_rounds
@@ -149,10 +148,10 @@ class Bandit(Role):
     # -- what is public
 
     @property
+    @Role.guarded
     def study(self) -> Study:
-        """The public record so far: plan, epochs, releases."""
-        with self._lock:  # a turn is a release and an epoch, and nobody sees it half done
-            return self._sides.study
+        """The public record so far: plan, epochs, releases. Nobody sees a turn half done."""
+        return self._sides.study
 
     @property
     def guarantee(self) -> str:
@@ -160,6 +159,7 @@ class Bandit(Role):
         return self.study.guarantee
 
     @property
+    @Role.guarded
     def asked(self) -> int:
         """The number of asks so far."""
         return self._sides.session.asked

@@ -13,6 +13,7 @@ from discreet.agreement.plan import Plan
 from discreet.agreement.release import GENESIS, Release
 from discreet.errors import BetweenEpochs, InvalidArgument, Refused, StudyEnded
 from discreet.learning.epoch import Epoch
+from discreet.one_copy import OneCopy
 from discreet.privacy.budget import Simulation
 from discreet.protocol.decisions import decide, decision_set
 from discreet.protocol.epochs import EpochLife
@@ -40,12 +41,13 @@ class Entry:
     refusal: Exception | None = field(default=None, repr=False)
 
 
-class Custody:
+class Custody(OneCopy):
     """Open rounds, who took part, the sums of the open epoch, and its release."""
 
     PRIVATIZER: ClassVar[type[Privatizer]] = Privatizer
 
     def __init__(self, plan: Plan, simulation: Simulation | None = None) -> None:
+        super().__init__()
         self._plan = plan
         self._privatizer = self.PRIVATIZER(plan, simulation)
         self._verifier = Verifier(plan)
@@ -89,8 +91,9 @@ class Custody:
             self.life.advance("draw")
         try:
             return self._privatizer.release()
-        except Exception:
-            self.life.state = before
+        except BaseException:
+            if not self._privatizer.has_drawn:
+                self.life.state = before
             raise
 
     def check_follows(self, opening: Opening) -> None:

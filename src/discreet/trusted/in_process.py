@@ -12,6 +12,7 @@ from discreet.agreement.release import Release
 from discreet.errors import BetweenEpochs, InvalidArgument, StudyEnded
 from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
+from discreet.one_copy import OneCopy
 from discreet.privacy.budget import Simulation
 from discreet.protocol.decisions import decision_set
 from discreet.protocol.messages import Offer, Opening, Report
@@ -26,10 +27,11 @@ from discreet.trusted.participants import Participants
 Record = UserKey | Epoch | Release | Asked | Passed | Told | Report | Abandoned
 
 
-class Joint:
+class Joint(OneCopy):
     """A custodian's custody and a publisher's record. The custody checks what is opened, too."""
 
     def __init__(self, plan: Plan, simulation: Simulation | None) -> None:
+        super().__init__()
         self._custody = Custody(plan, simulation)
         self.study = Study(plan, simulated=None if simulation is None else True)
         self.session = self._custody.session
@@ -70,7 +72,7 @@ class Joint:
                 self._custody.apply(record)
 
 
-class Local:
+class Local(OneCopy):
     """A server's tally and record, and a client for each ask.
 
     One process then sees actions and answers, as on a person's own device; what the tally adds,
@@ -79,6 +81,7 @@ class Local:
     """
 
     def __init__(self, plan: Plan, simulation: Simulation | None) -> None:
+        super().__init__()
         simulated = simulation is not None
         self._plan, self._simulation = plan, simulation
         self._participants = Participants(plan, simulated=simulated)

@@ -4,12 +4,13 @@ import hashlib
 
 from discreet.agreement.plan import Plan
 from discreet.errors import InvalidArgument, Refused
+from discreet.one_copy import OneCopy
 from discreet.privacy.budget import NonPrivate
 from discreet.protocol.records import UserKey
 from discreet.trusted.randomness import secret_key
 
 
-class Participants:
+class Participants(OneCopy):
     """Pseudonyms and the rounds each has taken.
 
     >>> from discreet import Box, JointDP
@@ -23,6 +24,7 @@ class Participants:
     """
 
     def __init__(self, plan: Plan, *, simulated: bool = False) -> None:
+        super().__init__()
         self._privacy = plan.privacy
         self._simulated = simulated
         self._rounds_of: dict[str, int] = {}

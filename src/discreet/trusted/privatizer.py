@@ -10,6 +10,7 @@ from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.arrays import Floats
 from discreet.learning.epoch import Epoch
+from discreet.one_copy import OneCopy
 from discreet.privacy.budget import Simulation
 from discreet.privacy.looks import Looks, in_sight
 from discreet.protocol.records import Abandoned, Asked, Passed, Told
@@ -48,7 +49,7 @@ class _Rounds:
             yield points[start : start + TOGETHER], rewards[start : start + TOGETHER]
 
 
-class Privatizer:
+class Privatizer(OneCopy):
     """Open rounds, and the integer sums of the epoch that is open.
 
     A late answer enters the epoch that is open when it arrives, with that epoch's encoding; an
@@ -58,6 +59,7 @@ class Privatizer:
     """
 
     def __init__(self, plan: Plan, simulation: Simulation | None = None) -> None:
+        super().__init__()
         self._plan = plan
         self._simulation = simulation
         self._drawn: Release | None = None
@@ -101,8 +103,14 @@ class Privatizer:
         """A user will not answer."""
         self.session.close(event.number, "abandon")
 
+    @property
+    def has_drawn(self) -> bool:
+        """Whether the open epoch's noise is drawn: what comes now would be in no release."""
+        return self._drawn is not None
+
     def release(self) -> Release:
         """The open epoch's release: drawn once, however often it is asked for."""
+        self.check_process()
         if self._drawn is None:
             bits = source(self._simulation, self._epoch.number)
             asks = self.session.asked - self._epoch.first
