@@ -270,11 +270,11 @@ MUTANTS = (
     Mutant(
         "shown before it is kept",
         "protocol/role.py",
-        "        try:\n            self._append(*records)\n        except Exception:\n"
+        "        try:\n            self._append(*records)\n        except DiscreetError:\n"
         "            self._broken = False\n            raise\n"
         "        for record in records:\n            self._apply(record)\n",
         "        for record in records:\n            self._apply(record)\n"
-        "        try:\n            self._append(*records)\n        except Exception:\n"
+        "        try:\n            self._append(*records)\n        except DiscreetError:\n"
         "            self._broken = False\n            raise\n",
         (
             "tests/promises/test_crashes.py::test_a_release_that_could_not_be_committed_is_not_drawn_again_and_not_shown",
