@@ -36,6 +36,7 @@ from discreet.errors import (
     BetweenEpochs,
     InvalidArgument,
     JournalDamaged,
+    JournalFailed,
     JournalForeign,
     JournalLocked,
     Refused,
@@ -375,7 +376,7 @@ def test_a_finished_study_takes_no_more_asks_and_rewards():
 
 
 def fail(*records):
-    raise OSError("disk full")
+    raise JournalFailed("disk full")
 
 
 @pytest.mark.parametrize("rounds", [3, 5], ids=["inside an epoch", "at the end of an epoch"])
@@ -389,7 +390,7 @@ def test_a_journal_that_fails_changes_nothing(name, rounds):
     before, arguments = state(bandit), {"tell": (rounds, 0.5), "abandon": (rounds,)}.get(name, ())
     journal.append = fail
     for _ in range(2):
-        with pytest.raises(OSError, match="disk full"):
+        with pytest.raises(JournalFailed, match="disk full"):
             getattr(bandit, name)(*arguments)
         assert state(bandit) == before
     del journal.append
@@ -405,7 +406,7 @@ def test_between_a_draw_and_its_commit_nothing_comes_in_that_no_release_would_ho
     play(bandit, rounds)
     bandit.ask()
     journal.append = fail
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(JournalFailed, match="disk full"):
         bandit.finish()
     del journal.append
     before, records = state(bandit), len(journal.kept)
@@ -944,7 +945,7 @@ def test_an_ask_that_is_not_stored_uses_up_no_round_and_one_that_brings_nonsense
     bandit = Bandit(private_plan("candidates"), ListJournal())
     bandit._journal.append = fail
     for candidates in ([[1.0, 20.0]], [[1.0]]):
-        with pytest.raises(OSError, match="disk full"):
+        with pytest.raises(JournalFailed, match="disk full"):
             bandit.ask(candidates, user=USER)
     del bandit._journal.append
     with pytest.raises(InvalidArgument, match="candidates"):
