@@ -67,8 +67,9 @@ class Score:
     def _bonus(self, phi: Floats) -> Floats | float:
         if self.optimism == 0.0:
             return 0.0
-        whitened = self.whitening @ phi.T
-        return self.optimism * np.sqrt(np.square(whitened).sum(axis=0))
+        # One product a row: in a product of matrices a row's last bits depend on the others.
+        whitened = np.matmul(phi[:, None, :], self.whitening.T)[:, 0, :]
+        return self.optimism * np.sqrt(np.square(whitened).sum(axis=1))
 
 
 def maximise(score: Score, domain: Box, tilts: Floats, *, context: Floats | None = None) -> Floats:
@@ -122,11 +123,6 @@ def _pool(domain: Box, context: Floats | None) -> Floats:
         raise Refused("no action satisfies the plan's feasibility predicate in this context")
     missing = POOL - len(pool) if context is None else 0
     return np.concatenate([pool, spread(domain, missing, rng)]) if missing else pool
-
-
-def check_admits(domain: Box, context: Floats) -> None:
-    """Refuse a context in which the domain admits no action."""
-    _pool(domain, context)
 
 
 def _starts(score: Score, pool: Floats, tilts: Floats) -> Floats:

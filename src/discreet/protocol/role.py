@@ -8,7 +8,7 @@ A journal begins with the plan, and with what its author wrote (`wording`).
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from itertools import chain
 from types import UnionType
@@ -100,6 +100,11 @@ class Role(OneCopy, ABC):
     def _apply(self, record: Any) -> None:
         """Change the state by a record that is kept."""
 
+    def _apply_all(self, records: Sequence[Any]) -> None:
+        """Change the state by records that are kept, one after the other."""
+        for record in records:
+            self._apply(record)
+
     # -- commit, then apply
 
     def _check_whole(self) -> None:
@@ -122,8 +127,7 @@ class Role(OneCopy, ABC):
         except DiscreetError:
             self._broken = False
             raise
-        for record in records:
-            self._apply(record)
+        self._apply_all(records)
         self._broken = False
 
     def _append(self, *records: object) -> None:

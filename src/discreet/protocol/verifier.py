@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import GENESIS, Release
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Mask
 from discreet.errors import Refused
 from discreet.learning.epoch import Epoch
 from discreet.privacy.clipping import LARGEST_STD, SMALLEST_STD, spare_bits
@@ -60,7 +60,7 @@ def _check_policy(plan: Plan, epoch: Epoch) -> None:
     if plan.decisions == "box":
         shape = policy.menu.shape
         fits = len(shape) == 2 and shape[0] > 0 and shape[1] == plan.domain.dimension
-        fits = fits and is_inside(plan, policy.menu)
+        fits = fits and bool(are_inside(plan, policy.menu).all())
     else:
         shape = policy.tilts.shape
         fits = len(shape) == 2 and shape[0] > 0 and shape[1] == m
@@ -69,10 +69,10 @@ def _check_policy(plan: Plan, epoch: Epoch) -> None:
         raise Refused("this epoch's policy does not fit the plan")
 
 
-def is_inside(plan: Plan, points: Floats) -> bool:
-    """Whether these are actions of the domain: features are bounded, so private, only there."""
+def are_inside(plan: Plan, points: Floats) -> Mask:
+    """Which are actions of the domain: features are bounded, so private, only there."""
     moved = np.abs(plan.domain.snap(points) - points)
-    return bool((moved <= 1e-12).all() and plan.domain.admits(points).all())
+    return (moved <= 1e-12).all(axis=1) & plan.domain.admits(points)
 
 
 class Verifier:

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 from discreet import checks
 from discreet.agreement.plan import Plan
-from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, Refused
 from discreet.learning.study import Value
 from discreet.privacy.budget import LocalDP, Simulation
@@ -107,6 +106,7 @@ class Client(Role):
         self._commit(request)
         return request
 
+    @Role.guarded
     def choose(
         self,
         offer: Offer,
@@ -118,19 +118,18 @@ class Client(Role):
 
         An offer that comes again gets the choice that was made, whatever it says now.
         """
-        return self.choose_from(offer, decision_set(self._plan, candidates, context))
-
-    @Role.guarded
-    def choose_from(self, offer: Offer, options: Floats | None) -> Choice:
-        """As `choose`, out of scaled candidates or under a scaled context."""
+        options = decision_set(self._plan, candidates, context)
         if offer.id != self._open_id:
             raise Refused("this offer is not for this client's request")
         if is_repeat(self._state, "choose"):
             return self.choice
         advance("client", self._state, "offer")
         self._verifier.check(offer.epoch, offer.releases)
-        point, position = decide(self._plan, offer.epoch, offer.ask, options)
-        self._commit(offer, Chosen(point, position))
+        decided = decide(self._plan, offer.epoch, offer.ask, [options])
+        for refusal in decided.refusals.values():
+            raise refusal
+        position = None if decided.positions is None else int(decided.positions[0])
+        self._commit(offer, Chosen(decided.points[0], position))
         return self.choice
 
     @Role.guarded

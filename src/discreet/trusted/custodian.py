@@ -18,6 +18,7 @@ from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.errors import InvalidArgument, Refused, StudyEnded, UnknownTrial
 from discreet.privacy.budget import Simulation
+from discreet.protocol.decisions import brought
 from discreet.protocol.messages import (
     Action,
     Answer,
@@ -32,6 +33,7 @@ from discreet.protocol.records import Abandoned, Asked, Entered, Passed, Told, U
 from discreet.protocol.role import JournalPlace, Role
 from discreet.storage import canonical
 from discreet.trusted.custody import Custody
+from discreet.trusted.entries import Person
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,10 @@ class Custodian(Role):
 
     def _enter(self, ask: Ask, seal: str) -> None:
         """Keep a new round; one without an action is refused after it is kept."""
-        entry = self._custody.enter(ask.candidates, ask.context, ask.user)
+        options = brought(self.plan, ask.candidates, ask.context)
+        entry = self._custody.enter([Person(ask.user, options)])[0]
+        if entry.record is None:
+            raise entry.refusal or Refused("this ask could not be given an action")
         if isinstance(entry.record, Asked):
             self._commit(Entered(ask.id, seal, entry.record, entry.chosen))
             return

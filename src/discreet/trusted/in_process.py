@@ -5,7 +5,7 @@ The two models answer alike. `enter`, `answer`, `turn` and `last` return the rec
 kept in one write, so a journal never ends between them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
@@ -14,14 +14,14 @@ from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
 from discreet.one_copy import OneCopy
 from discreet.privacy.budget import Simulation
-from discreet.protocol.decisions import decision_set
 from discreet.protocol.messages import Offer, Opening, Report
 from discreet.protocol.records import Abandoned, Asked, Chosen, Passed, Told, UserKey
 from discreet.protocol.rounds import Session
 from discreet.protocol.tally import Tally
 from discreet.protocol.verifier import Verifier
 from discreet.trusted.client import Client
-from discreet.trusted.custody import HORIZON, Custody, Entry
+from discreet.trusted.custody import HORIZON, Custody
+from discreet.trusted.entries import Entry, Person, entries
 from discreet.trusted.participants import Participants
 
 Record = UserKey | Epoch | Release | Asked | Passed | Told | Report | Abandoned
@@ -37,6 +37,7 @@ class Joint(OneCopy):
         self.session = self._custody.session
         self.enter = self._custody.enter
         self.answer = self._custody.answer
+        self.tell = self._custody.tell
 
     def first_records(self) -> tuple[Record, ...]:
         """A key for pseudonyms, and the first epoch."""
@@ -88,7 +89,6 @@ class Local(OneCopy):
         self._tally = Tally(plan, simulated=simulated)
         self._verifier = Verifier(plan)  # one device: what one client has verified, all have
         self._clients: dict[int, Client] = {}
-        self._choosing: tuple[int, Client] | None = None
         self.session = Session(plan.expire_after, "client")
         self.study = Study(plan, simulated=simulated or None)
 
@@ -96,23 +96,14 @@ class Local(OneCopy):
         """A key for pseudonyms and ids, and the first epoch."""
         return self._participants.new_key(), self.study.next_epoch()
 
-    def enter(
-        self, candidates: object, context: Mapping[str, object] | None, user: object
-    ) -> Entry:
-        """A new round: the ask's own client chooses."""
-        pseudonym, number = self._participants.admit(user), self.session.asked
+    def enter(self, people: Sequence[Person]) -> list[Entry]:
+        """New rounds, as far as this epoch has asks left."""
+        number, epoch = self.session.asked, self.study.open_epoch
         if number == self._plan.last:
             raise StudyEnded(HORIZON)
-        if number == self.study.open_epoch.end:
+        if number == epoch.end:
             raise BetweenEpochs("every ask of this epoch is given: its release comes first")
-        client, offer = self._offered(number)
-        try:
-            client.choose_from(offer, decision_set(self._plan, candidates, context))
-        except Exception as error:  # noqa: BLE001
-            return Entry(Passed(number, pseudonym), refusal=error)
-        self._choosing = number, client
-        chosen = client.chosen
-        return Entry(Asked(number, chosen.point, pseudonym), chosen.position)
+        return entries(self._plan, epoch, number, self._participants, people, epoch.end - number)
 
     def answer(self, number: int, reward: float) -> Report:
         """The client's report: randomised once, however often it is asked for."""
@@ -157,7 +148,6 @@ class Local(OneCopy):
                 self._tally.open(record)
                 self.session.expire_before(record.first)
                 self._clients.clear()
-                self._choosing = None
             case UserKey():
                 self._participants.identify(record)
             case Told():
@@ -165,12 +155,8 @@ class Local(OneCopy):
 
     def _ask(self, record: Asked) -> None:
         self.study.check_running()
-        if self._choosing is not None and self._choosing[0] == record.number:
-            client = self._choosing[1]
-        else:
-            client, offer = self._offered(record.number)
-            client.resume(offer, Chosen(record.point))
-        self._choosing = None
+        client, offer = self._offered(record.number)
+        client.resume(offer, Chosen(record.point))
         self._tally.offer(record.number, self._id(record.number))
         self.session.ask(record)
         self._participants.count(record.user)

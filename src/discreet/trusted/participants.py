@@ -1,6 +1,8 @@
 """Who took part how often: keyed hashes of user ids, counted against the guarantee."""
 
 import hashlib
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from discreet.agreement.plan import Plan
 from discreet.errors import InvalidArgument, Refused
@@ -8,6 +10,8 @@ from discreet.one_copy import OneCopy
 from discreet.privacy.budget import NonPrivate
 from discreet.protocol.records import UserKey
 from discreet.trusted.randomness import secret_key
+
+NOBODY: Mapping[str, int] = MappingProxyType({})
 
 
 class Participants(OneCopy):
@@ -43,10 +47,11 @@ class Participants(OneCopy):
             raise Refused(f"the journal is that of {kind}: it cannot go on as the other")
         self._key = key
 
-    def admit(self, user: object) -> str | None:
+    def admit(self, user: object, besides: Mapping[str, int] = NOBODY) -> str | None:
         """The pseudonym of a user who may take part in one more round; anyone else is refused.
 
-        Pseudonyms are keyed hashes; without privacy no one is counted and none is made.
+        `besides` counts rounds that are about to begin. Pseudonyms are keyed hashes; without
+        privacy no one is counted and none is made.
         """
         privacy = self._privacy
         if isinstance(privacy, NonPrivate):
@@ -55,7 +60,8 @@ class Participants(OneCopy):
             raise InvalidArgument("user", "an id for each person: it enforces rounds_per_user")
         # Any text is an id, and no two are the same.
         pseudonym = self.keyed(user.encode("utf-8", "surrogatepass"))
-        if self._rounds_of.get(pseudonym, 0) >= privacy.rounds_per_user:
+        rounds = self._rounds_of.get(pseudonym, 0) + besides.get(pseudonym, 0)
+        if rounds >= privacy.rounds_per_user:
             raise Refused(
                 f"this user has taken part in {privacy.rounds_per_user} of "
                 f"{privacy.rounds_per_user} rounds, which is what the guarantee allows"

@@ -35,11 +35,11 @@ class _Rounds:
     points: "array[float]" = field(default_factory=_numbers, repr=False)
     rewards: "array[float]" = field(default_factory=_numbers, repr=False)
 
-    def add(self, point: Floats, reward: float) -> None:
-        """Keep a round, if it will be looked at again."""
+    def add(self, points: Floats, rewards: Floats) -> None:
+        """Keep rounds, if they will be looked at again."""
         if len(self.looks) > 1:
-            self.points.extend(point)
-            self.rewards.append(reward)
+            self.points.extend(points.ravel())
+            self.rewards.extend(rewards)
 
     def parts(self) -> Iterator[tuple[Floats, Floats]]:
         """Points and rewards, some at a time."""
@@ -92,12 +92,15 @@ class Privatizer(OneCopy):
         if announced is not None:
             self._sums.add(announced[0])
 
-    def tell(self, event: Told) -> None:
-        """A user answered: encode the round and add it, once."""
-        point = self.session.close(event.number).point
-        centred, newest = self._plan.centred(event.reward), self._rounds[0]
-        self._look(point[None, :], np.array([centred]), newest.looks[0])
-        newest.add(point, centred)
+    def tell(self, *events: Told) -> None:
+        """Users answered: encode their rounds and add each once."""
+        points = np.array([self.session.close(event.number).point for event in events])
+        rewards = np.array([self._plan.centred(event.reward) for event in events])
+        newest = self._rounds[0]
+        for start in range(0, len(events), TOGETHER):
+            some = slice(start, start + TOGETHER)
+            self._look(points[some], rewards[some], newest.looks[0])
+        newest.add(points, rewards)
 
     def abandon(self, event: Abandoned) -> None:
         """A user will not answer."""
