@@ -164,9 +164,11 @@ class Bandit(Role):
         """The number of asks so far."""
         return self._sides.session.asked
 
-    def best(self, *, context: Mapping[str, object] | None = None) -> Recommendation:
-        """The action with the highest posterior mean; from the releases alone."""
-        return self.study.best(context)
+    def best(
+        self, candidates: object = None, *, context: Mapping[str, object] | None = None
+    ) -> Recommendation:
+        """The action with the highest posterior mean; from the releases alone (`Study.best`)."""
+        return self.study.best(candidates, context=context)
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write the public record; it holds no sample path and is as private as the plan."""

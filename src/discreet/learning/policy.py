@@ -21,7 +21,8 @@ import numpy as np
 from discreet.arrays import Floats, frozen
 from discreet.domain.box import Box
 from discreet.features.maps import FeatureMap
-from discreet.learning.search import Score, maximise
+from discreet.learning.search import Score, first_of_best, maximise
+from discreet.threads import one_thread
 
 #: Numbers of options that are tried; with one, the score does not matter.
 OPTIONS = (1, 2, 4, 8, 16, 32, 64)
@@ -49,12 +50,13 @@ class Policy:
         """The scaled action of a whole-box ask."""
         return self.menu[index % len(self.menu)]
 
+    @one_thread
     def choose(self, features: FeatureMap, index: int, candidates: Floats) -> int:
         """The position of the best of the scaled candidates; the first of equals."""
-        best = np.argmax(self._score(features).values(candidates, self._tilt(index)))
-        # Equal rows can differ in the last bit of their score, by where they stand in a batch.
-        return int(np.argmax((candidates == candidates[best]).all(axis=1)))
+        values = self._score(features).values(candidates, self._tilt(index))
+        return first_of_best(candidates, values)
 
+    @one_thread
     def search(self, features: FeatureMap, index: int, domain: Box, context: Floats) -> Floats:
         """The best scaled action over the free coordinates, the context's columns being fixed."""
         return maximise(self._score(features), domain, self._tilt(index), context=context)[0]
