@@ -2,6 +2,7 @@
 
 import hashlib
 
+from discreet import checks
 from discreet.agreement.plan import Plan
 from discreet.errors import InvalidArgument, Refused
 from discreet.privacy.budget import NonPrivate
@@ -49,10 +50,8 @@ class Participants:
         privacy = self._privacy
         if isinstance(privacy, NonPrivate):
             return None
-        if not isinstance(user, str) or not user:
-            raise InvalidArgument("user", "an id for each person: it enforces rounds_per_user")
-        # Any text is an id, and no two are the same.
-        pseudonym = self.keyed(user.encode("utf-8", "surrogatepass"))
+        # Any text is an id, and no two are the same; 17 and "17" are.
+        pseudonym = self.keyed(checks.user_id(user).encode("utf-8", "surrogatepass"))
         if self._rounds_of.get(pseudonym, 0) >= privacy.rounds_per_user:
             raise Refused(
                 f"this user has taken part in {privacy.rounds_per_user} of "
