@@ -63,7 +63,6 @@ def test_each_library_gets_its_own_number_back():
 
 
 def test_the_last_thread_to_leave_gives_the_threads_back():
-    BLAS.lib_controllers[0].clear_controlling_thread(force=True)  # the fixture's: it waits
     inside, leave = threading.Event(), threading.Event()
     seen = []
 
