@@ -70,14 +70,15 @@ class Bandit(Role):
         candidates: object = None,
         *,
         context: Mapping[str, object] | None = None,
-        user: str | None = None,
+        user: str | int | None = None,
     ) -> Trial:
         """The next action: over the whole box, under a context, or out of candidates.
 
         Candidates are a sequence of mappings from coordinate names to values, or an array with
         a column for each coordinate. An action depends on the plan, the releases so far, the
         index of the ask and what this user brings; never on another user's open round. Under
-        privacy, `user` tells people apart; the id is kept as a keyed hash alone.
+        privacy, `user` tells people apart: text or a whole number, where 17 and "17" are one
+        person. The id is kept as a keyed hash alone.
 
         What leads to no action (a context outside the box, malformed candidates, none that the
         domain admits) is refused, but takes its index first: it was a round, and nobody else's
@@ -135,9 +136,9 @@ class Bandit(Role):
 
     @Role.guarded
     def tell(self, trial: Trial | int, reward: float) -> None:
-        """Count a reward, once; it is clipped to the plan's range."""
+        """Count a reward, once; it is clipped to the plan's range. True is 1, False is 0."""
         asked = self._open_round(trial)
-        value = checks.number("reward", reward, echo=False)
+        value = checks.reward(reward)
         self.study.check_running()  # a finished study takes no more rewards
         self._commit(self._sides.answer(asked.number, value))
 
@@ -186,9 +187,11 @@ class Bandit(Role):
         """The number of asks so far."""
         return self._sides.session.asked
 
-    def best(self, *, context: Mapping[str, object] | None = None) -> Recommendation:
-        """The action with the highest posterior mean; from the releases alone."""
-        return self.study.best(context)
+    def best(
+        self, candidates: object = None, *, context: Mapping[str, object] | None = None
+    ) -> Recommendation:
+        """The action with the highest posterior mean; from the releases alone (`Study.best`)."""
+        return self.study.best(candidates, context=context)
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write the public record; it holds no sample path and is as private as the plan."""

@@ -232,7 +232,7 @@ def test_everything_public_follows_from_plan_and_releases(
         study = study.opened(anew).released(release)
     assert canonical.encode(study) == canonical.encode(bandit.study)
     context = {"age": 40.0} if kind == "context" else None
-    assert study.best(context) == bandit.best(context=context)
+    assert study.best(context=context) == bandit.best(context=context)
     assert same_belief(study.belief, bandit.study.belief)
     assert same_belief(study.belief, loaded.belief)
     assert (study.posterior.precision == bandit.study.posterior.precision).all()

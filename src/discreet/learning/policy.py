@@ -24,6 +24,7 @@ from discreet.domain.box import Box
 from discreet.features.maps import FeatureMap
 from discreet.learning.personal import best_under
 from discreet.learning.search import Score
+from discreet.threads import one_thread
 
 #: Numbers of options that are tried; with one, the score does not matter.
 OPTIONS = (1, 2, 4, 8, 16, 32, 64)
@@ -51,6 +52,7 @@ class Policy:
         """The scaled actions of whole-box asks."""
         return self.menu[indices % len(self.menu)]
 
+    @one_thread
     def choose(self, features: FeatureMap, indices: Indices, sets: Sequence[Floats]) -> Indices:
         """The position of the best of each ask's scaled candidates; the first of equals."""
         counts = [len(each) for each in sets]
@@ -59,6 +61,7 @@ class Policy:
         parts = np.split(values, np.cumsum(counts)[:-1])
         return np.array([np.argmax(part) for part in parts], dtype=np.intp)
 
+    @one_thread
     def search(
         self, features: FeatureMap, indices: Indices, domain: Box, contexts: Floats
     ) -> tuple[Floats, Mask]:

@@ -125,6 +125,16 @@ def _pool(domain: Box, context: Floats | None) -> Floats:
     return np.concatenate([pool, spread(domain, missing, rng)]) if missing else pool
 
 
+def first_of_best(points: Floats, values: Floats) -> int:
+    """The position of the point with the highest value; of equal points, the first.
+
+    >>> first_of_best(np.array([[0.5], [0.5]]), np.array([0.1, 0.1 + 1e-17]))
+    0
+    """
+    # Equal rows can differ in the last bit of their value, by where they stand in a batch.
+    return int(np.argmax((points == points[np.argmax(values)]).all(axis=1)))
+
+
 def _starts(score: Score, pool: Floats, tilts: Floats) -> Floats:
     """For each tilt the best points of the pool (J, n, d), none near a better one."""
     values = score.table(pool, tilts)

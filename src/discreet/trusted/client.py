@@ -138,7 +138,7 @@ class Client(Role):
         if self._report is not None and is_repeat(self._state, "report"):
             return self._report
         advance("client", self._state, "report")
-        value = checks.number("reward", reward, echo=False)
+        value = checks.reward(reward)
         if self._report is None:  # a report that could not be kept is not drawn again
             self._report = self._draw(value)
         report = self._report

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from discreet import checks
 from discreet.agreement.plan import Plan
 from discreet.errors import InvalidArgument, Refused
 from discreet.one_copy import OneCopy
@@ -56,10 +57,8 @@ class Participants(OneCopy):
         privacy = self._privacy
         if isinstance(privacy, NonPrivate):
             return None
-        if not isinstance(user, str) or not user:
-            raise InvalidArgument("user", "an id for each person: it enforces rounds_per_user")
-        # Any text is an id, and no two are the same.
-        pseudonym = self.keyed(user.encode("utf-8", "surrogatepass"))
+        # Any text is an id, and no two are the same; 17 and "17" are.
+        pseudonym = self.keyed(checks.user_id(user).encode("utf-8", "surrogatepass"))
         rounds = self._rounds_of.get(pseudonym, 0) + besides.get(pseudonym, 0)
         if rounds >= privacy.rounds_per_user:
             raise Refused(
