@@ -5,14 +5,28 @@ resumed from the journal. A sample of the bytecodes; `make campaigns` strikes at
 its first turn and before its last.
 """
 
+from functools import partial
+
 import pytest
-from tests.support.acts import ACTS, IDS, ROLES, asked, client, custodian, joint, server
+from tests.support.acts import (
+    ACTS,
+    IDS,
+    ROLES,
+    asked,
+    client,
+    custodian,
+    joint,
+    openings,
+    server,
+)
+from tests.support.crash_writer import PRIVATE_PLAN
 from tests.support.interrupts import is_struck, moments
 from tests.support.journals import ListJournal
 from tests.support.stages import Stage
 
 from discreet.errors import BetweenEpochs, JournalFailed, Refused
 from discreet.protocol.messages import Answer, Request
+from discreet.protocol.verifier import Verifier
 from discreet.storage import snapshot
 from discreet.trusted.privatizer import Privatizer
 
@@ -136,3 +150,20 @@ def test_an_offer_that_was_not_kept_leaves_a_client_that_can_go_on():
     assert device.request().known == 0
     resumed = client(journal)
     resumed.choose(beside.offer(resumed.outbox))
+
+
+def test_a_chain_that_was_half_seen_is_seen_again():
+    """A bandit's clients share a verifier: it outlives a client that was interrupted."""
+    first, release, second = openings()
+
+    def halfway():
+        verifier = Verifier(PRIVATE_PLAN)
+        verifier.take(first.epoch, ())
+        return partial(verifier.take, second.epoch, (release,))
+
+    halfway()()  # with warm caches from here on
+    for at in moments(halfway())[-60:]:
+        take = halfway()
+        assert is_struck(take, at)
+        take()
+        assert take.func.__self__.known == 1
