@@ -37,9 +37,9 @@ from discreet.trusted.privatizer import Privatizer
 CLAIM = 3.0
 #: With so many draws of each world a bound on mu = 3 lies more than five of its standard deviations
 #: above the least that is asked of it, and a control's as many above the claim.
-DRAWS, SHARPNESS = 2_500, 0.75
+DRAWS, SHARPNESS = 2_500, 0.7
 #: Draws of each world that scores are weighed by.
-PILOT = 200
+PILOT = 400
 #: Added to the variances of scores, in units of noise: two that are the same share a weight.
 RIDGE = 1e-3
 #: Asks in an epoch: the person's is the second of the first.
