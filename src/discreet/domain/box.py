@@ -355,7 +355,7 @@ class Box:
         return points[self.admits(points)]
 
     def under(self, uniforms: Floats, contexts: Floats) -> Floats:
-        """The same uniform numbers, one a free coordinate, under each context: (n, rows, dimension).
+        """The same uniform numbers, one a free coordinate, under each context: (n, rows, columns).
 
         Nothing is dropped: which of them are admitted depends on the context.
 

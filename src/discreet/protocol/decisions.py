@@ -86,6 +86,8 @@ def decide(
     options = [each for each in brought if isinstance(each, np.ndarray)]
     points = np.full((len(brought), plan.domain.dimension), np.nan)
     positions = None
+    if not len(rows):
+        return Decisions(points, positions, refusals)
     if plan.decisions == "box":
         points[rows] = policy.from_menu(indices[rows])
     elif plan.decisions == "candidates":
@@ -93,7 +95,7 @@ def decide(
         positions[rows] = policy.choose(plan.map, indices[rows], options)
         for i, own in zip(rows.tolist(), options, strict=True):
             points[i] = own[positions[i]]
-    elif len(rows):
+    else:
         found, admitted = policy.search(plan.map, indices[rows], plan.domain, np.array(options))
         admitted &= ~np.isnan(found).any(axis=1)
         inside = are_inside(plan, found)  # menus are looked at when an epoch opens
