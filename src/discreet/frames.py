@@ -1,12 +1,10 @@
-"""Tables as people have them: data frames, mappings of columns, records, arrays.
+"""Tables as people have them: mappings of columns, records, arrays."""
 
-Anything with an Arrow stream will do (pandas with pyarrow, polars, Arrow itself).
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
@@ -46,34 +44,27 @@ def numbers(argument: str, given: object, rows: int) -> list[float]:
     return values.tolist()
 
 
-def rows_of(
-    argument: str, table: object, names: Sequence[str]
-) -> list[Mapping[str, object]] | Floats:
-    """A table's rows by name, or an array's as they are: its columns have the order of the names.
+def rows_of(argument: str, table: object, names: Sequence[str]) -> list[object]:
+    """A row for each person: a mapping; of an array its columns have the order of the names.
 
     >>> rows_of("contexts", {"age": [61, 40]}, ["age"])
     [{'age': 61}, {'age': 40}]
     """
     if isinstance(table, np.ndarray):
-        return _array(argument, table, names)
-    if hasattr(table, "__arrow_c_stream__"):
-        table = _from_arrow(argument, table)
+        numbers = _array(argument, cast(NDArray[Any], table), names)
+        return [dict(zip(names, row, strict=True)) for row in numbers.tolist()]
     if isinstance(table, Mapping):
-        columns = {
-            str(name): column(f"{argument}[{name!r}]", values, _length(argument, table))
-            for name, values in table.items()
-        }
-        keys, cells = list(columns), list(columns.values())
-        return [dict(zip(keys, row, strict=True)) for row in zip(*cells, strict=True)]
+        given = cast(Mapping[str, object], table)
+        rows = _length(argument, given)
+        cells = [column(argument, values, rows) for values in given.values()]
+        return [dict(zip(given, row, strict=True)) for row in zip(*cells, strict=True)]
     if isinstance(table, str | bytes) or not isinstance(table, Sequence):
-        raise InvalidArgument(
-            argument,
-            "a data frame, a mapping of names to columns, a list of mappings, or an array",
-        )
-    return list(cast(Sequence[Mapping[str, object]], table))
+        expected = "a mapping of names to columns, a list of mappings, or an array"
+        raise InvalidArgument(argument, f"{expected} (of a data frame: frame.to_dict('list'))")
+    return list(cast(Sequence[object], table))
 
 
-def _array(argument: str, table: Any, names: Sequence[str]) -> Floats:
+def _array(argument: str, table: NDArray[Any], names: Sequence[str]) -> Floats:
     if table.ndim != 2 or table.shape[1] != len(names) or table.dtype.kind not in "fiub":
         raise InvalidArgument(
             argument, f"an array of numbers with {len(names)} columns: {', '.join(names)}"
@@ -81,21 +72,11 @@ def _array(argument: str, table: Any, names: Sequence[str]) -> Floats:
     return table.astype(np.float64)
 
 
-def _length(argument: str, table: Mapping[Any, Any]) -> int:
-    lengths = {len(values) for values in table.values() if hasattr(values, "__len__")}
+def _length(argument: str, table: Mapping[str, object]) -> int:
+    lengths = {len(values) for values in table.values() if isinstance(values, Sized)}
     if len(lengths) != 1:
         raise InvalidArgument(argument, "columns of one length")
     return lengths.pop()
-
-
-def _from_arrow(argument: str, table: Any) -> Mapping[str, object]:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise InvalidArgument(
-            argument, "pyarrow to read data frames with: pip install 'discreet[frames]'"
-        ) from error
-    return pyarrow.table(table).to_pydict()
 
 
 def _is_number(value: object) -> bool:

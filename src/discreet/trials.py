@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, cast, overload
 
 import numpy as np
 
@@ -60,13 +60,17 @@ class Trials(Sequence[Trial]):
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def __getitem__(self, place: Any) -> Any:
+    @overload
+    def __getitem__(self, place: int) -> Trial: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Trial]: ...
+    def __getitem__(self, place: int | slice) -> Trial | list[Trial]:
+        """One trial, or some."""
         if isinstance(place, slice):
             return [self[i] for i in range(*place.indices(len(self)))]
         action = {name: values[place] for name, values in self.actions.items()}
-        return Trial(
-            self.numbers[place], action, None if self.chosen is None else self.chosen[place]
-        )
+        chosen = None if self.chosen is None else self.chosen[place]
+        return Trial(self.numbers[place], action, chosen)
 
     def __iter__(self) -> Iterator[Trial]:
         return (self[i] for i in range(len(self)))
@@ -105,6 +109,4 @@ def _options(plan: Plan, n: int | None, candidates: object, contexts: object) ->
         return [brought(plan, each, None) for each in cast(Sequence[object], candidates)]
     domain = plan.domain
     rows = frames.rows_of("contexts", contexts, domain.context)
-    if isinstance(rows, np.ndarray):
-        rows = [dict(zip(domain.context, row, strict=True)) for row in rows.tolist()]
-    return [brought(plan, None, row) for row in rows]
+    return [brought(plan, None, cast(Mapping[str, object], row)) for row in rows]

@@ -52,9 +52,9 @@ MUTANTS = (
     Mutant(
         "an answer counts twice",
         "trusted/privatizer.py",
-        "        newest.add(point, centred)",
-        "        newest.add(point, centred)\n"
-        "        self._look(point[None, :], np.array([centred]), newest.looks[0])",
+        "        newest.add(points, rewards)",
+        "        newest.add(points, rewards)\n"
+        "        self._look(points, rewards, newest.looks[0])",
         (GRAM, ONE_LOOK),
     ),
     Mutant(
@@ -96,8 +96,8 @@ MUTANTS = (
     Mutant(
         "the first look a whole one",
         "trusted/privatizer.py",
-        "self._look(point[None, :], np.array([centred]), newest.looks[0])",
-        "self._look(point[None, :], np.array([centred]), 1.0)",
+        "self._look(points[some], rewards[some], newest.looks[0])",
+        "self._look(points[some], rewards[some], 1.0)",
         (
             "tests/promises/test_looks_sensitivity.py::test_the_privatizer_spends_no_more_than_mu_on_any_round",
         ),
@@ -214,8 +214,8 @@ MUTANTS = (
     Mutant(
         "a person takes part once too often",
         "trusted/participants.py",
-        "if self._rounds_of.get(pseudonym, 0) >= privacy.rounds_per_user:",
-        "if self._rounds_of.get(pseudonym, 0) > privacy.rounds_per_user:",
+        "if rounds >= privacy.rounds_per_user:",
+        "if rounds > privacy.rounds_per_user:",
         (
             "tests/trusted/test_participants.py::test_a_user_takes_part_as_often_as_the_guarantee_allows",
             "tests/trusted/test_custodian.py::test_nobody_takes_part_more_often_than_the_guarantee_allows",
@@ -291,9 +291,9 @@ MUTANTS = (
     ),
     Mutant(
         "whoever brings nothing admissible takes no index",
-        "trusted/custody.py",
-        "            return Entry(Passed(number, pseudonym), refusal=error)",
-        "            raise error",
+        "trusted/entries.py",
+        "found[place] = Entry(Passed(first + i, pseudonym), refusal=decisions.refusals[i])",
+        "raise decisions.refusals[i]",
         (
             "tests/promises/test_refusals.py::test_in_a_bandit",
             "tests/promises/test_refusals.py::test_by_a_custodian",
@@ -321,10 +321,11 @@ MUTANTS = (
     Mutant(
         "an action depends on the number of answers",
         "trusted/custody.py",
-        "point, chosen = decide(self._plan, self._epoch, number, options)",
-        "point, chosen = decide(\n"
-        "                self._plan, self._epoch, number + len(self.session.open), options\n"
-        "            )",
+        "return entries(self._plan, self._epoch,",
+        "epoch = __import__('dataclasses').replace(\n"
+        "            self._epoch, first=self._epoch.first - len(self.session.open_rounds)\n"
+        "        )\n"
+        "        return entries(self._plan, epoch,",
         (
             "tests/promises/test_side_doors.py::test_nothing_of_one_user_reaches_an_action_of_another_in_the_same_epoch",
         ),

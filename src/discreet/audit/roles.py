@@ -252,11 +252,12 @@ class Quiet(Privatizer):
 class Doubling(Privatizer):
     """Every answer counts twice."""
 
-    def tell(self, event: Told) -> None:
-        """The real one, and the answer once more."""
-        point = self.session.find(event.number).point[None, :]
-        super().tell(event)
-        self._look(point, np.array([self._plan.centred(event.reward)]), self._rounds[0].looks[0])
+    def tell(self, *events: Told) -> None:
+        """The real one, and the answers once more."""
+        points = np.array([self.session.find(event.number).point for event in events])
+        super().tell(*events)
+        rewards = np.array([self._plan.centred(event.reward) for event in events])
+        self._look(points, rewards, self._rounds[0].looks[0])
 
 
 class Keeping(Privatizer):
@@ -273,11 +274,13 @@ class Keeping(Privatizer):
             self._look(points, rewards, 1.0)
         self._kept.clear()
 
-    def tell(self, event: Told) -> None:
+    def tell(self, *events: Told) -> None:
         """The real one, with a memory."""
-        points = self.session.find(event.number).point[None, :]
-        self._kept.append((points, np.array([self._plan.centred(event.reward)])))
-        super().tell(event)
+        points = np.array([self.session.find(event.number).point for event in events])
+        self._kept.append(
+            (points, np.array([self._plan.centred(event.reward) for event in events]))
+        )
+        super().tell(*events)
 
 
 class Anew(Privatizer):

@@ -78,7 +78,8 @@ def _pick(score: Score, domain: Box, options: Floats, tilts: Floats) -> tuple[Fl
     admitted = domain.admits(flat)
     values = np.where(admitted, score.values(flat, np.repeat(tilts, each, axis=0)), -np.inf)
     best = values.reshape(people, each).argmax(axis=1)
-    return options[np.arange(people), best], admitted.reshape(people, each).any(axis=1)
+    some = np.logical_or.reduce(admitted.reshape(people, each), axis=1)
+    return options[np.arange(people), best], np.asarray(some, np.bool_)
 
 
 @lru_cache(maxsize=8)
