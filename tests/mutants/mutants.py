@@ -272,8 +272,8 @@ MUTANTS = (
         "protocol/role.py",
         "        try:\n            self._append(*records)\n        except DiscreetError:\n"
         "            self._broken = False\n            raise\n"
-        "        for record in records:\n            self._apply(record)\n",
-        "        for record in records:\n            self._apply(record)\n"
+        "        self._apply_all(records)\n",
+        "        self._apply_all(records)\n"
         "        try:\n            self._append(*records)\n        except DiscreetError:\n"
         "            self._broken = False\n            raise\n",
         (
