@@ -53,8 +53,7 @@ MUTANTS = (
         "an answer counts twice",
         "trusted/privatizer.py",
         "        newest.add(points, rewards)",
-        "        newest.add(points, rewards)\n"
-        "        self._look(points, rewards, newest.looks[0])",
+        "        newest.add(points, rewards)\n        self._look(points, rewards, newest.looks[0])",
         (GRAM, ONE_LOOK),
     ),
     Mutant(
