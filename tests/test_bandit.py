@@ -601,10 +601,10 @@ def test_the_same_index_in_the_same_epoch_gets_the_same_action(kind):
         expected = policy.menu[1]
     elif kind == "context":
         fixed = plan.domain.encode_context(own["context"])
-        expected = policy.search(plan.map, 1, plan.domain, fixed)
+        expected = policy.search(plan.map, np.array([1]), plan.domain, fixed[None])[0][0]
     else:
         options = plan.domain.encode(own["candidates"])
-        expected = options[policy.choose(plan.map, 1, options)]
+        expected = options[policy.choose(plan.map, np.array([1]), [options])[0]]
     assert trial.action == plan.domain.decode(expected)
 
 

@@ -89,11 +89,12 @@ def test_a_client_chooses_what_a_bandit_would(name):
     if name == "reward":
         assert choice.action == domain.decode(policy.from_menu(0))
     elif name == "context":
-        found = policy.search(plan.map, 0, domain, domain.encode_context({"age": 61}))
-        assert choice.action == domain.decode(found)
+        context = domain.encode_context({"age": 61})[None]
+        found, _ = policy.search(plan.map, np.array([0]), domain, context)
+        assert choice.action == domain.decode(found[0])
     else:
         options = domain.encode(SETS[name]["candidates"])
-        assert choice.chosen == policy.choose(plan.map, 0, options)
+        assert choice.chosen == policy.choose(plan.map, np.array([0]), [options])[0]
 
 
 def test_two_clients_never_send_the_same_and_each_has_an_id_of_its_own():

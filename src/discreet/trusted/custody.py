@@ -51,11 +51,16 @@ class Custody(OneCopy):
         What is raised here depends on nothing that a person brings; what a person brings that
         leads to no action makes a round without one.
         """
-        if self.session.asked == self._plan.last:
+        number = self.session.asked
+        room = self._epoch.end - number
+        if room:
+            self.life.check("ask")
+        found = entries(self._plan, self._epoch, number, self.participants, people, room)
+        if found:  # whoever may not take part ends no epoch
+            return found
+        if number == self._plan.last:
             raise StudyEnded(HORIZON)
-        self.life.check("ask")
-        room = self._epoch.end - self.session.asked
-        return entries(self._plan, self._epoch, self.session.asked, self.participants, people, room)
+        raise BetweenEpochs("every ask of this epoch is given: its release comes first")
 
     def answer(self, number: int, reward: float) -> Told:
         """What to keep of an answer to an open round."""

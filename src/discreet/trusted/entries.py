@@ -48,13 +48,13 @@ def entries(
     asking: list[tuple[int, str | None, Floats | Exception | None]] = []
     taken: Counter[str] = Counter()
     for person in people:
-        if len(asking) == room:
-            break
         try:
             pseudonym = participants.admit(person.user, besides=taken)
         except DiscreetError as error:
             found.append(Entry(None, refusal=error))
             continue
+        if len(asking) == room:
+            break
         if pseudonym is not None:
             taken[pseudonym] += 1
         asking.append((len(found), pseudonym, person.options))

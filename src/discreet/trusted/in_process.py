@@ -99,11 +99,13 @@ class Local(OneCopy):
     def enter(self, people: Sequence[Person]) -> list[Entry]:
         """New rounds, as far as this epoch has asks left."""
         number, epoch = self.session.asked, self.study.open_epoch
+        room = epoch.end - number
+        found = entries(self._plan, epoch, number, self._participants, people, room)
+        if found:  # whoever may not take part ends no epoch
+            return found
         if number == self._plan.last:
             raise StudyEnded(HORIZON)
-        if number == epoch.end:
-            raise BetweenEpochs("every ask of this epoch is given: its release comes first")
-        return entries(self._plan, epoch, number, self._participants, people, epoch.end - number)
+        raise BetweenEpochs("every ask of this epoch is given: its release comes first")
 
     def answer(self, number: int, reward: float) -> Report:
         """The client's report: randomised once, however often it is asked for."""
