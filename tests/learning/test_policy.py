@@ -105,7 +105,7 @@ def test_a_policy_survives_storage_bit_for_bit(menu):
     assert again.optimism == policy.optimism
     candidates = np.random.default_rng(7).random((40, 2))
     for index in range(6):
-        first, second = (p.choose(FEATURES, index, candidates) for p in (policy, again))
+        first, second = (choose(each, index, candidates) for each in (policy, again))
         assert first == second
 
 

@@ -320,11 +320,11 @@ MUTANTS = (
     Mutant(
         "an action depends on the number of answers",
         "trusted/custody.py",
-        "return entries(self._plan, self._epoch,",
+        "found = entries(self._plan, self._epoch,",
         "epoch = __import__('dataclasses').replace(\n"
         "            self._epoch, first=self._epoch.first - len(self.session.open_rounds)\n"
         "        )\n"
-        "        return entries(self._plan, epoch,",
+        "        found = entries(self._plan, epoch,",
         (
             "tests/promises/test_side_doors.py::test_nothing_of_one_user_reaches_an_action_of_another_in_the_same_epoch",
         ),
