@@ -33,6 +33,14 @@ from discreet.trusted.privatizer import Privatizer
 #: Strikes at one act, spread over its bytecodes.
 SAMPLE = 12
 
+#: An interrupt between opening a file and holding on to it leaves the file to the collector.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),
+    pytest.mark.filterwarnings(
+        "ignore:Exception ignored in. <_io:pytest.PytestUnraisableExceptionWarning"
+    ),
+]
+
 
 def some(found, sample):
     return found if sample is None else found[:: -(-len(found) // sample)]
