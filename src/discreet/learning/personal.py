@@ -16,7 +16,7 @@ from discreet.domain.box import Box, Continuous
 from discreet.errors import Refused
 from discreet.learning.search import SWEEP, Score, latin_hypercube
 
-#: Actions in a pool: so many, and more where discrete coordinates have many combinations.
+#: Actions in a pool: twice as many for each further coordinate, more where many are discrete.
 POOL, LARGEST_POOL = 128, 1024
 #: Actions in a neighbourhood.
 NEAR = 32
@@ -92,7 +92,8 @@ def _pool(domain: Box) -> Floats:
         values = [(np.arange(count) + 0.5) / count for count in counts]
         return np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(free))
     listed = math.prod(count for count in counts if count <= SWEEP)
-    size = min(max(POOL, NEAR * listed), LARGEST_POOL)
+    moving = sum(isinstance(each, Continuous) for each in free)
+    size = min(max(POOL * 2 ** max(0, moving - 1), NEAR * listed), LARGEST_POOL)
     uniforms = latin_hypercube(size, len(free), np.random.Generator(np.random.Philox(POOL)))
     # Maxima like the border: a tenth of every coordinate lies on it.
     return np.clip(1.1 * uniforms - 0.05, 0.0, 1.0)
