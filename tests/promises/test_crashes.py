@@ -192,7 +192,8 @@ def test_a_release_that_was_shown_is_the_only_one_its_epoch_ever_has(tmp_path):
             releases = bandit.study.releases
             assert {release.epoch: release.digest for release in releases} == kept
         before = kept
-    assert drawn >= shown > 3 * KILLS
+    # Enough of both to mean something; who resumes shows the last release once more.
+    assert min(drawn, shown) > 2 * KILLS
     print(
         f"{KILLS} kills: {drawn} releases drawn, {shown} shown, {unseen} committed but not shown, "
         f"{lost} drawn but not committed"

@@ -56,11 +56,11 @@ class Custody(OneCopy):
         if room:
             self.life.check("ask")
         found = entries(self._plan, self._epoch, number, self.participants, people, room)
-        if found:  # whoever may not take part ends no epoch
-            return found
-        if number == self._plan.last:
-            raise StudyEnded(HORIZON)
-        raise BetweenEpochs("every ask of this epoch is given: its release comes first")
+        if not found:  # whoever may not take part ends no epoch
+            if number == self._plan.last:
+                raise StudyEnded(HORIZON)
+            self.life.check("ask")
+        return found
 
     def answer(self, number: int, reward: float) -> Told:
         """What to keep of an answer to an open round."""
