@@ -16,7 +16,7 @@ from discreet.errors import BetweenEpochs, InvalidArgument, UnknownTrial
 from discreet.learning.study import Recommendation, Study
 from discreet.privacy.budget import Simulation
 from discreet.protocol.decisions import brought, check_ask
-from discreet.protocol.records import Abandoned, Asked, Told
+from discreet.protocol.records import Abandoned, Asked
 from discreet.protocol.role import JournalPlace, Role
 from discreet.trials import Trial, Trials, people_of
 from discreet.trusted.entries import Entry, Person
@@ -100,8 +100,8 @@ class Bandit(Role):
     ) -> Trials:
         """The next actions of many people, in one write: what as many single asks would give.
 
-        Over the whole box, `n` of them. `contexts` are a table with a row for each person: a data
-        frame, a mapping of names to columns, mappings, or an array. `candidates` are a sequence
+        Over the whole box, `n` of them. `contexts` are a table with a row for each person: a
+        mapping of names to columns, a list of mappings, or an array. `candidates` are a sequence
         with a set for each person. `users` are their ids.
 
         A batch may cross the end of an epoch, which turns over as it would for single asks
@@ -242,8 +242,4 @@ class Bandit(Role):
         self._sides.apply(record)
 
     def _apply_all(self, records: Sequence[Record]) -> None:
-        told = [record for record in records if isinstance(record, Told)]
-        if isinstance(self._sides, Joint) and told and len(told) == len(records):
-            self._sides.tell(told)
-        else:
-            super()._apply_all(records)
+        self._sides.apply_all(records)

@@ -299,6 +299,15 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "whose options lead to an error takes no index",
+        "protocol/decisions.py",
+        "return Decisions(np.full((1, plan.domain.dimension), np.nan), refusals={0: error})",
+        "raise",
+        (
+            "tests/promises/test_batches.py::test_an_error_that_one_persons_options_lead_to_is_theirs_alone",
+        ),
+    ),
+    Mutant(
         "an epoch's noise is taken on trust",
         "protocol/verifier.py",
         "    if not plan.allows(encoding):\n        raise Refused(\"this epoch's noise is weaker",

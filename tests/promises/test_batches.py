@@ -18,6 +18,7 @@ from discreet import (
     SquaredExponential,
 )
 from discreet.errors import DiscreetError, InvalidArgument, TrialClosed, UnknownTrial
+from discreet.learning.policy import Policy
 
 PRIVACY = {
     "none": NonPrivate(),
@@ -202,3 +203,28 @@ def test_trials_of_another_study_are_not_told():
     own.ask_many(contexts={"age": [21.0, 81.0]}, users=[1, 2])
     with pytest.raises(UnknownTrial, match="another study"):
         own.tell_many(trials, [0.1, 0.2])
+
+
+@pytest.mark.parametrize("kind", ["context", "candidates"])
+def test_an_error_that_one_persons_options_lead_to_is_theirs_alone(kind, monkeypatch):
+    """Wherever it arises: they take an index, and nobody else's action changes."""
+    name = {"context": "search", "candidates": "choose"}[kind]
+    plan, real = make_plan(kind, "joint"), getattr(Policy, name)
+    ages = [30.0, 89.5, 50.0]
+    own = {
+        "context": {"contexts": {"age": ages}},
+        "candidates": {"candidates": [[{"dose": 1, "age": age}] for age in ages]},
+    }[kind]
+    expected = Bandit(plan).ask_many(**own, users=range(3))
+
+    def fails(policy, features, indices, *brought):
+        if any(np.max(each) > 0.99 for each in brought[-1]):
+            raise FloatingPointError("of a private number")
+        return real(policy, features, indices, *brought)
+
+    monkeypatch.setattr(Policy, name, fails)
+    bandit = Bandit(plan)
+    trials = bandit.ask_many(**own, users=range(3))
+    assert (trials.rows, bandit.asked) == ((0, 2), 3)
+    assert list(trials) == [expected[0], expected[2]]
+    assert isinstance(trials.refusals[1], FloatingPointError)

@@ -76,8 +76,29 @@ def decide(
 ) -> Decisions:
     """The scaled actions of the asks from `first` on, all of this epoch.
 
-    Each depends on its own index and options alone, bit for bit, whoever else is in the row.
+    Each depends on its own index and options alone, bit for bit, whoever else is in the row. An
+    error that one's options lead to is theirs alone, too.
     """
+    try:
+        return _decided(plan, epoch, first, brought)
+    except Exception as error:  # noqa: BLE001
+        if len(brought) == 1:
+            return Decisions(np.full((1, plan.domain.dimension), np.nan), refusals={0: error})
+    each = [decide(plan, epoch, first + i, [own]) for i, own in enumerate(brought)]
+    positions = None
+    if plan.decisions == "candidates":
+        nowhere = np.array([-1])
+        positions = np.concatenate([nowhere if x.positions is None else x.positions for x in each])
+    return Decisions(
+        np.concatenate([x.points for x in each]),
+        positions,
+        {i: x.refusals[0] for i, x in enumerate(each) if x.refusals},
+    )
+
+
+def _decided(
+    plan: Plan, epoch: Epoch, first: int, brought: Sequence[Floats | Exception | None]
+) -> Decisions:
     indices, policy = np.arange(first, first + len(brought)) - epoch.first, epoch.policy
     if plan.decisions == "box" and not any(isinstance(each, Exception) for each in brought):
         return Decisions(policy.from_menu(indices))

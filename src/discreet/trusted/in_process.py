@@ -37,7 +37,6 @@ class Joint(OneCopy):
         self.session = self._custody.session
         self.enter = self._custody.enter
         self.answer = self._custody.answer
-        self.tell = self._custody.tell
 
     def first_records(self) -> tuple[Record, ...]:
         """A key for pseudonyms, and the first epoch."""
@@ -57,6 +56,15 @@ class Joint(OneCopy):
         release = self._custody.draw()
         self.study.released(release)  # what nobody could learn from is not kept
         return release
+
+    def apply_all(self, records: Sequence[Record]) -> None:
+        """As `apply`, one after the other; answers are counted together."""
+        told = [record for record in records if isinstance(record, Told)]
+        if told and len(told) == len(records):
+            self._custody.tell(told)
+        else:
+            for record in records:
+                self.apply(record)
 
     def apply(self, record: Record) -> None:
         """Hand a kept record to the sides it concerns."""
@@ -121,6 +129,11 @@ class Local(OneCopy):
         release = self._tally.release()
         self.study.released(release)  # what nobody could learn from is not kept
         return release
+
+    def apply_all(self, records: Sequence[Record]) -> None:
+        """As `apply`, one after the other."""
+        for record in records:
+            self.apply(record)
 
     def apply(self, record: Record) -> None:
         """Hand a kept record to the sides it concerns."""
