@@ -7,7 +7,7 @@ from discreet.errors import InvalidArgument
 from discreet.features.choose import choose
 from discreet.features.difference_grid import difference_grid
 from discreet.features.kernels import Matern, Polynomial, SquaredExponential
-from discreet.features.maps import FourierFeatures
+from discreet.features.fourier import FourierFeatures
 
 
 def _without_zero():

@@ -21,12 +21,13 @@ from discreet.agreement.resolve import MOST_ASKS, MOST_DRAWS, Confidence, Decisi
 from discreet.agreement.schedule import Exploration, Schedule
 from discreet.agreement.wording import Wording
 from discreet.domain.box import Box
-from discreet.errors import InvalidArgument, LargeDelta
-from discreet.features.choose import Method, choose
-from discreet.features.kernels import Kernel, SquaredExponential
+from discreet.errors import InvalidArgument, LargeDelta, OutOfReach
+from discreet.features.choose import FeatureChoice, choose
+from discreet.features.kernels import Kernel, SquaredExponential, on_columns
+from discreet.features.leading import POINTS, Coordinate, leading_features
 from discreet.features.maps import FeatureMap
 from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate, Privacy
-from discreet.privacy.clipping import SLACK_PER_INTEGER, Residual
+from discreet.privacy.clipping import Residual
 from discreet.privacy.correlation import BLT
 from discreet.privacy.encodings import ENCODINGS, Encoding, EncodingChoice, EncodingName
 from discreet.privacy.looks import ONE_LOOK, Looks
@@ -52,8 +53,9 @@ class Plan:
     - `decisions`: what an ask may choose from: the whole `"box"`, the free coordinates under a
       `"context"`, or the `"candidates"` the user brings. By default `"context"` when the domain
       names context coordinates, else `"box"`.
-    - `features`: `"grid"`, `"hermite"` or `"random"` within `kernel_error`, or a map, which then
-      stands for the kernel.
+    - `features`: `"grid"`, `"hermite"` or `"random"` within `kernel_error`; the `"leading"` few of
+      any kernel in any dimension; or a map, which then stands for the kernel. By default leading
+      ones where people bring contexts or candidates, or where a grid would be too large.
     - `encoding`: how a round becomes integers; `"auto"` picks the least noise that is safe.
     - `schedule`: epochs; by default longer ones where noise must be averaged out.
     - `exploration`: how asks trade learning for reward; by default small.
@@ -83,7 +85,7 @@ class Plan:
     horizon: int | None = None
     name: str = "study"
     decisions: Decisions | None = None
-    features: FeatureMap | Method = "grid"
+    features: FeatureMap | FeatureChoice = "auto"
     kernel_error: float = 1e-3
     max_features: int = 2048
     encoding: EncodingChoice = "auto"
@@ -130,6 +132,7 @@ class Plan:
                 self._resolve(name, checks.number(name, number, above=0.0))
         if self.looks is not None:
             self._resolve("looks", resolve.weights_of(self.looks))
+        self._resolve("kernel", on_columns(self.kernel, self.domain.columns))
         self.kernel.check(self.domain.dimension)
         if not isinstance(self.features, str) and self.features.inputs != self.domain.dimension:
             raise InvalidArgument("features", f"a map of {self.domain.dimension} inputs")
@@ -173,7 +176,11 @@ class Plan:
             nothing = Residual(np.zeros(self.map.dimension), 1.0)
             self.encode_with.fit(self.map, nothing, self.mu, 1.0, rounds)
 
-    def _chosen_features(self, method: Method) -> FeatureMap:
+    def _chosen_features(self, method: FeatureChoice) -> FeatureMap:
+        if method == "auto":
+            return self._fitting_features()
+        if method == "leading":
+            return self._leading_features()
         return choose(
             self.kernel,
             widths=self.domain.widths,
@@ -182,6 +189,31 @@ class Plan:
             method=method,
             limit=self.max_features,
         )
+
+    def _fitting_features(self) -> FeatureMap:
+        """A grid with a proven error where it is wanted or small, else the leading ones."""
+        if resolve.needs_leading(self):
+            return self._leading_features()
+        try:
+            return self._chosen_features("grid")
+        except OutOfReach:
+            if self.noise not in (None, "independent"):
+                raise
+            return self._leading_features()
+
+    def _leading_features(self) -> FeatureMap:
+        domain = self.domain
+        rng = np.random.Generator(np.random.Philox(POINTS))
+        points = domain.spread(rng.random((POINTS, len(domain.names))))
+        while len(points) < POINTS:
+            more = domain.spread(rng.random((POINTS, len(domain.names))))
+            points = np.concatenate([points, more])
+        coordinates = [
+            Coordinate(domain.columns(name), getattr(domain.coordinate(name), "vertices", None))
+            for name in domain.names
+        ]
+        most = min(resolve.MOST_LEADING, self.max_features)
+        return leading_features(self.kernel, coordinates, points, most)
 
     def _warn_of_large_delta(self) -> None:
         if isinstance(self.privacy, NonPrivate) or self.horizon is None:
@@ -222,6 +254,11 @@ class Plan:
     def encode_with(self) -> type[Encoding]:
         """The kind of encoding that epochs use."""
         return ENCODINGS[self._encoding_name]
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether rounds of people whose options nobody may see are encoded along directions."""
+        return self._encoding_name == "directed"
 
     @property
     def is_local(self) -> bool:
@@ -271,7 +308,7 @@ class Plan:
         if self.stream is not None:
             releases = min(releases * self.stream.touched, self.stream.releases)
         integers = releases * self.encode_with.most_integers(self.map)
-        return privacy.certified(integers * SLACK_PER_INTEGER)
+        return privacy.certified(integers * self.encode_with.slack)
 
     @cached_property
     def mu(self) -> float | None:

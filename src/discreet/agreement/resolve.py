@@ -15,13 +15,15 @@ from discreet.agreement.schedule import (
     Schedule,
     joint_schedule,
     local_schedule,
+    personal_schedule,
 )
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument
-from discreet.features.choose import Method
+from discreet.features.choose import FeatureChoice
 from discreet.features.difference_grid import difference_grid
+from discreet.features.fourier import FourierFeatures
 from discreet.features.kernels import Kernel, Learned
-from discreet.features.maps import FeatureMap, FourierFeatures
+from discreet.features.maps import FeatureMap, PolynomialFeatures
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.correlation import BLT
 from discreet.privacy.encodings import EncodingChoice, EncodingName
@@ -36,6 +38,10 @@ MOST_ASKS = 1 << 32
 #: How many standard deviations the prefix estimator's practical rule adds: about the best of a
 #: small grid at mu = 0.92 on the synthetic problem.
 OPTIMISM = 0.3
+#: Encodings for which leading features are the default.
+DIRECTED = ("auto", "directed")
+#: So many of them: noise lets nobody learn more.
+MOST_LEADING = 48
 #: Reward noise at every draw of the last few epochs is estimated with f: more would be slow.
 MOST_DRAWS = 512
 
@@ -61,9 +67,9 @@ def check_types(arguments: Mapping[str, Any]) -> None:
         if not isinstance(arguments[name], kind):
             raise InvalidArgument(name, words)
     features = arguments["features"]
-    named = isinstance(features, str) and features in get_args(Method)
+    named = isinstance(features, str) and features in get_args(FeatureChoice)
     if not named and not isinstance(features, FeatureMap):
-        words = " or ".join(repr(method) for method in get_args(Method))
+        words = " or ".join(repr(method) for method in get_args(FeatureChoice))
         raise InvalidArgument("features", f"{words}, or a feature map")
     choices = {"encoding": EncodingChoice, "noise": NoiseChoice, "confidence": Confidence}
     for name, choice in choices.items():
@@ -202,9 +208,15 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
             "which only the whole box gives",
         ),
         (
-            plan.noise is not None and name in ("reward", "announced"),
+            plan.noise is not None and name in ("reward", "announced", "directed"),
             "encoding",
             "'gram' or 'fourier' with correlated noise: it is for both prefix sums",
+        ),
+        (
+            name == "directed"
+            and (not isinstance(plan.privacy, JointDP) or plan.decisions == "box"),
+            "encoding",
+            "another one: 'directed' is for JointDP where people bring contexts or candidates",
         ),
         (
             name == "announced" and not rewards_only,
@@ -219,6 +231,13 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
     return name
 
 
+def needs_leading(plan: Arguments) -> bool:
+    """Whether the default features are the leading ones: private choices of private options."""
+    joint = isinstance(plan.privacy, JointDP) and plan.privacy.protect == "decisions"
+    independent = plan.noise in (None, "independent")
+    return joint and independent and plan.decisions == "context" and plan.encoding in DIRECTED
+
+
 def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:
     if isinstance(plan.privacy, NonPrivate):
         return "gram"
@@ -226,6 +245,10 @@ def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:
         return "reward"
     if plan.privacy.protect == "rewards" and plan.noise is None:
         return "announced"
+    if isinstance(plan.privacy, JointDP) and plan.noise is None:
+        leading = not isinstance(features, FourierFeatures | PolynomialFeatures)
+        if plan.decisions == "context" or leading:
+            return "directed"
     lattice = isinstance(features, FourierFeatures) and features.indices is not None
     # As proven: the paper's own, and with gram silence is silence.
     return "fourier" if lattice and plan.confidence != "theory" else "gram"
@@ -243,7 +266,7 @@ def weights_of(written: Any) -> Looks:
 
 def may_look_again(encoding: EncodingName, privacy: Privacy) -> bool:
     """Whether rounds may count less than once, in several releases: where that is proven."""
-    return encoding == "reward" and isinstance(privacy, JointDP)
+    return encoding in ("reward", "directed") and isinstance(privacy, JointDP)
 
 
 def looks_of(
@@ -259,9 +282,7 @@ def looks_of(
     if isinstance(privacy, NonPrivate):
         return None
     if not again and len(looks) > 1:
-        raise InvalidArgument(
-            "looks", "one: only JointDP over the whole box looks at a round again", looks
-        )
+        raise InvalidArgument("looks", "one: this encoding's rounds are in one release", looks)
     return looks
 
 
@@ -282,6 +303,8 @@ def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Sche
     if isinstance(plan.privacy, LocalDP):
         return local_schedule(mu, plan.domain, features, box=box)
     again = plan.looks is not None and len(plan.looks) > 1
+    if plan.encoding == "directed":
+        return personal_schedule(mu, plan.horizon, again=again)
     return joint_schedule(mu, plan.domain, features, box=box, again=again)
 
 

@@ -118,6 +118,17 @@ def joint_schedule(
     return Schedule(max(10 * domain.dimension, typical), growth=1.1 + 0.3 / max(1.0, mu))
 
 
+def personal_schedule(mu: float, horizon: int | None, *, again: bool) -> Schedule:
+    """Where people bring contexts or candidates: a first epoch of 40 / mu, then epochs that grow.
+
+    It is at most a tenth of the horizon: learning begins, however little there is to learn from.
+    """
+    first = math.ceil(40 / min(mu, 1.0))
+    if horizon is not None:
+        first = min(first, max(1, math.ceil(horizon / 10)))
+    return Schedule(first, growth=1.2 if again else 1.25)
+
+
 def local_schedule(mu: float, domain: Box, features: FeatureMap, *, box: bool) -> Schedule:
     """In the local model the noise of n rounds is sqrt(n) / mu.
 

@@ -10,19 +10,23 @@ from numpy.typing import ArrayLike
 
 from discreet.errors import InvalidArgument, OutOfReach
 from discreet.features.error_bounds import DifferenceSet
+from discreet.features.fourier import FourierFeatures
 from discreet.features.grids import common_rule, grid_rule
-from discreet.features.kernels import Additive, Kernel, Learned, Linear, Polynomial, Simple
+from discreet.features.kernels import Additive, Kernel, Learned, Product
 from discreet.features.maps import (
     AdditiveFeatures,
     FeatureMap,
     FeaturePart,
-    FourierFeatures,
     PolynomialFeatures,
     SimpleFeatures,
 )
 from discreet.features.quadrature import Rule, hermite_rule, random_rule
+from discreet.features.simple_kernels import Categories, Linear, Polynomial, Simple
 
+#: Maps with a stated uniform error.
 Method = Literal["grid", "hermite", "random"]
+#: What a plan may ask for.
+FeatureChoice = Literal["auto", "grid", "hermite", "random", "leading"]
 
 
 def choose(
@@ -52,6 +56,8 @@ def choose(
         if method != "grid":
             raise InvalidArgument("features", "'grid' with Learned: its options share one lattice")
         return _choose_learned(kernel, differences, error, limit)
+    if isinstance(kernel, Product | Categories):
+        raise OutOfReach("this kernel has no features with a stated error: take 'leading'", 0)
     if isinstance(kernel, Additive):
         return _choose_additive(kernel, differences, error, method, limit, seed)
     return _choose_simple(kernel, differences, error, method, limit, seed)
@@ -68,6 +74,8 @@ def _choose_simple(
     if isinstance(kernel, Linear | Polynomial):
         degree = 1 if isinstance(kernel, Linear) else kernel.degree
         return _choose_exact(degree, kernel.bias, differences.dimension, limit)
+    if isinstance(kernel, Categories):
+        raise OutOfReach("Categories has no features with a stated error: take 'leading'", 0)
     if method == "grid":
         return _map(grid_rule(kernel, differences, error, limit))
     if method == "hermite":
@@ -100,9 +108,9 @@ def _choose_additive(
     share = min(error / max(math.fsum(inexact), error), 1.0)
     parts: list[FeaturePart] = []
     for offset, part in enumerate(kernel.parts):
-        on = differences.on(part.columns)
+        on = differences.on(part.places)
         features = _choose_simple(part.kernel, on, share, method, limit, seed + offset)
-        parts.append(FeaturePart(features, part.columns, part.weight))
+        parts.append(FeaturePart(features, part.places, part.weight))
     chosen = AdditiveFeatures(tuple(parts), differences.dimension)
     if chosen.dimension > limit:
         raise OutOfReach(

@@ -15,7 +15,8 @@ import numpy as np
 
 from discreet.arrays import Floats, Integers, Mask
 from discreet.errors import InvalidArgument
-from discreet.features.maps import FeatureMap, FourierFeatures
+from discreet.features.fourier import FourierFeatures
+from discreet.features.maps import FeatureMap
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,238 +1,35 @@
-"""Kernels on the unit cube, normalised to k(x, x) <= 1, and their spectral densities.
+"""Kernels made of kernels: sums and products over named coordinates, and banks to learn from.
 
-A kernel is frozen public data. It is called on two lists of points and gives the matrix of
-their similarities. Stationary kernels depend on the difference only and are the Fourier
-transform of a probability density (Bochner): k(delta) = E_p[cos(omega . delta)].
+A kernel is frozen public data. Coordinates are given by name, which a plan turns into columns of
+its domain, or by column.
 """
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet import checks
-from discreet.arrays import Floats, as_rows
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
+from discreet.features.simple_kernels import (
+    Categories,
+    Linear,
+    Matern,
+    Polynomial,
+    Simple,
+    SquaredExponential,
+    Stationary,
+    pair,
+)
 
-
-class _Stretched:
-    """What kernels with lengthscales share."""
-
-    lengthscale: float | tuple[float, ...]
-
-    def check(self, dimension: int) -> None:
-        """Refuse a dimension the lengthscales do not fit."""
-        _lengthscales(self.lengthscale, dimension)
-
-    def lengthscales(self, dimension: int) -> Floats:
-        """One lengthscale per coordinate."""
-        return _lengthscales(self.lengthscale, dimension)
-
-
-@dataclass(frozen=True)
-class SquaredExponential(_Stretched):
-    """k(delta) = exp(-sum_j (delta_j / l_j)^2 / 2); one lengthscale, or one per coordinate.
-
-    >>> SquaredExponential(0.5)([[0.0]], [[0.0], [0.5]]).round(4)
-    array([[1.    , 0.6065]])
-    """
-
-    lengthscale: float | tuple[float, ...] = 0.2
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "lengthscale", _lengthscale(self.lengthscale))
-
-    def __call__(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        """The matrix k(x_i - y_j)."""
-        return np.exp(-0.5 * _squared_distances(self.lengthscale, x, y))
-
-    def correlation(self, differences: ArrayLike) -> Floats:
-        """k at each row of differences."""
-        scaled = _scaled(self.lengthscale, differences)
-        return np.exp(-0.5 * np.sum(scaled * scaled, axis=1))
-
-    def spectral_density(self, frequencies: ArrayLike) -> Floats:
-        """p(omega) = prod_j l_j / sqrt(2 pi) exp(-omega_j^2 l_j^2 / 2), at each row."""
-        omega = as_rows("frequencies", frequencies)
-        scales = self.lengthscales(omega.shape[1])
-        scaled = omega * scales
-        height = float(np.prod(scales)) / (2.0 * math.pi) ** (omega.shape[1] / 2)
-        return height * np.exp(-0.5 * np.sum(scaled * scaled, axis=1))
-
-    def second_moment(self, dimension: int) -> Floats:
-        """E_p[omega_j^2] = 1 / l_j^2, for each coordinate."""
-        return self.lengthscales(dimension) ** -2.0
-
-    def curvature(self, differences: ArrayLike) -> Floats:
-        """A bound on |d^2 k / d delta_j^2|, decreasing in every |delta_i|: one per coordinate.
-
-        The derivative is (u_j^2 - 1) k / l_j^2 with u = delta / l. The bound is
-        (2 + u_j^2) k / l_j^2: its derivative in u_j has the sign of -u_j^3.
-        """
-        scaled = _scaled(self.lengthscale, differences)
-        k = np.exp(-0.5 * np.sum(scaled * scaled, axis=1))
-        return (2.0 + scaled**2) * k[:, None] * self.second_moment(scaled.shape[1])
-
-    def frequencies(self, rng: np.random.Generator, count: int, dimension: int) -> Floats:
-        """Independent draws from the spectral density, one a row."""
-        return rng.standard_normal((count, dimension)) / self.lengthscales(dimension)
-
-
-@dataclass(frozen=True)
-class Matern(_Stretched):
-    """Matern kernels of smoothness 1/2, 3/2 and 5/2.
-
-    With s = sqrt(2 nu) r: exp(-s), (1 + s) exp(-s), (1 + s + s^2 / 3) exp(-s), where r is
-    the norm of delta / l (`form="isotropic"`), or the product of these over the coordinates
-    with r_j = |delta_j| / l_j (`form="product"`, the paper's decomposable Matern).
-
-    >>> Matern(1.5, 0.5)([[0.0, 0.0]], [[0.3, 0.4]]).round(4)
-    array([[0.4834]])
-    >>> Matern(1.5, 0.5, "product")([[0.0, 0.0]], [[0.3, 0.4]]).round(4)
-    array([[0.4305]])
-    """
-
-    smoothness: float
-    lengthscale: float | tuple[float, ...] = 0.2
-    form: Literal["isotropic", "product"] = "isotropic"
-
-    def __post_init__(self) -> None:
-        if self.smoothness not in (0.5, 1.5, 2.5):
-            raise InvalidArgument("smoothness", "0.5, 1.5 or 2.5", self.smoothness)
-        if self.form not in ("isotropic", "product"):
-            raise InvalidArgument("form", "'isotropic' or 'product'", self.form)
-        object.__setattr__(self, "smoothness", float(self.smoothness))
-        object.__setattr__(self, "lengthscale", _lengthscale(self.lengthscale))
-
-    def __call__(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        """The matrix k(x_i - y_j)."""
-        if self.form == "isotropic":
-            return self._profile(np.sqrt(_squared_distances(self.lengthscale, x, y)))
-        left, right = _pair(x, y)
-        product = np.ones((len(left), len(right)))
-        for j, scale in enumerate(self.lengthscales(left.shape[1])):
-            product *= self._profile(np.abs(left[:, j, None] - right[None, :, j]) / scale)
-        return product
-
-    def correlation(self, differences: ArrayLike) -> Floats:
-        """k at each row of differences."""
-        scaled = _scaled(self.lengthscale, differences)
-        if self.form == "isotropic":
-            return self._profile(np.sqrt(np.sum(scaled * scaled, axis=1)))
-        return np.prod(self._profile(np.abs(scaled)), axis=1)
-
-    def _profile(self, radius: Floats) -> Floats:
-        s = math.sqrt(2.0 * self.smoothness) * radius
-        decay = np.exp(-s)
-        if self.smoothness == 0.5:
-            return decay
-        if self.smoothness == 1.5:
-            return (1.0 + s) * decay
-        return (1.0 + s + s * s / 3.0) * decay
-
-    def spectral_density(self, frequencies: ArrayLike) -> Floats:
-        """A multivariate t density with 2 nu degrees of freedom, at each row.
-
-        p(omega) = C prod_j l_j (1 + sum_j (omega_j l_j)^2 / (2 nu))^-(nu + d/2) with
-        C = Gamma(nu + d/2) / (Gamma(nu) (2 nu pi)^(d/2)); the product form is a product of
-        its one-dimensional cases.
-        """
-        omega = as_rows("frequencies", frequencies)
-        dimension = omega.shape[1]
-        scales = self.lengthscales(dimension)
-        squares = (omega * scales) ** 2
-        if self.form == "isotropic":
-            return float(np.prod(scales)) * self._t_density(np.sum(squares, axis=1), dimension)
-        return float(np.prod(scales)) * np.prod(self._t_density(squares, 1), axis=1)
-
-    def _t_density(self, squares: Floats, dimension: int) -> Floats:
-        nu, power = self.smoothness, self.smoothness + dimension / 2
-        height = math.gamma(power) / (math.gamma(nu) * (2.0 * nu * math.pi) ** (dimension / 2))
-        return height * (1.0 + squares / (2.0 * nu)) ** -power
-
-    def second_moment(self, dimension: int) -> Floats:
-        """E_p[omega_j^2] = nu / ((nu - 1) l_j^2), for each coordinate; infinite for nu = 1/2."""
-        nu = self.smoothness
-        factor = nu / (nu - 1.0) if nu > 1.0 else math.inf
-        return factor * self.lengthscales(dimension) ** -2.0
-
-    def curvature(self, differences: ArrayLike) -> Floats:
-        """A bound on |d^2 k / d delta_j^2|, decreasing in every |delta_i|: one per coordinate.
-
-        With M_j the second moment and s = sqrt(2 nu) r the derivative is, for nu = 3/2,
-        -M_j exp(-s)(1 - s u_j^2 / r^2), and for nu = 5/2, -M_j exp(-s)(1 + s - 5 u_j^2).
-        As u_j^2 <= r^2 these are at most M_j k and 3 M_j k. For nu = 1/2: infinite.
-        """
-        moments = self.second_moment(as_rows("differences", differences).shape[1])
-        factor = 3.0 if self.smoothness == 2.5 else 1.0
-        return factor * self.correlation(differences)[:, None] * moments
-
-    def frequencies(self, rng: np.random.Generator, count: int, dimension: int) -> Floats:
-        """Independent draws from the spectral density, one a row."""
-        freedom = 2.0 * self.smoothness
-        if self.form == "product":
-            draws = rng.standard_t(freedom, (count, dimension))
-        else:
-            radial = np.sqrt(rng.chisquare(freedom, (count, 1)) / freedom)
-            draws = rng.standard_normal((count, dimension)) / radial
-        return draws / self.lengthscales(dimension)
-
-
-@dataclass(frozen=True)
-class Polynomial:
-    """k(x, x') = ((b^2 + z . z') / (b^2 + d))^degree with z = 2x - 1, so that k(x, x) <= 1.
-
-    >>> Polynomial(2, bias=1.0)([[1.0]], [[1.0], [0.0], [0.5]])
-    array([[1.  , 0.  , 0.25]])
-    """
-
-    degree: int
-    bias: float = 1.0
-
-    def __post_init__(self) -> None:
-        if isinstance(self.degree, bool) or self.degree not in range(1, 100):
-            raise InvalidArgument("degree", "a whole number from 1 to 99", self.degree)
-        object.__setattr__(self, "degree", int(self.degree))
-        object.__setattr__(self, "bias", checks.number("bias", self.bias, at_least=0.0))
-
-    def check(self, dimension: int) -> None:
-        """Refuse a dimension below 1."""
-        checks.count("dimension", dimension)
-
-    def __call__(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        """The matrix k(x_i, y_j)."""
-        left, right = _pair(x, y)
-        square = self.bias**2
-        inner = (2.0 * left - 1.0) @ (2.0 * right - 1.0).T
-        return ((square + inner) / (square + left.shape[1])) ** self.degree
-
-
-@dataclass(frozen=True)
-class Linear:
-    """k(x, x') = (b^2 + z . z') / (b^2 + d) with z = 2x - 1, so that k(x, x) <= 1.
-
-    >>> Linear(bias=1.0)([[1.0]], [[1.0], [0.0], [0.5]])
-    array([[1. , 0. , 0.5]])
-    """
-
-    bias: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "bias", checks.number("bias", self.bias, at_least=0.0))
-
-    def check(self, dimension: int) -> None:
-        """Refuse a dimension below 1."""
-        checks.count("dimension", dimension)
-
-    def __call__(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        """The matrix k(x_i, y_j)."""
-        return Polynomial(1, self.bias)(x, y)
-
-
-Stationary = SquaredExponential | Matern
-Simple = SquaredExponential | Matern | Linear | Polynomial
+#: Which columns stand for a coordinate of this name.
+ColumnsOf = Callable[[str], tuple[int, ...]]
+#: Coordinates, by name or by column.
+Columns = tuple[int | str, ...]
 
 
 @dataclass(frozen=True)
@@ -241,21 +38,102 @@ class Part:
 
     >>> Part(Linear(), columns=(0, 2), weight=0.5).columns
     (0, 2)
+    >>> Part(Linear(), columns=("dose", "age"), weight=0.5).columns
+    ('dose', 'age')
     """
 
     kernel: Simple
-    columns: tuple[int, ...]
+    columns: Columns
     weight: float
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Simple):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidArgument("part.kernel", "a kernel that is not itself a sum", self.kernel)
-        columns = tuple(int(column) for column in self.columns)
-        if not columns or min(columns) < 0 or len(set(columns)) < len(columns):
-            raise InvalidArgument("part.columns", "distinct column numbers from 0", self.columns)
-        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "columns", _columns("part.columns", self.columns))
         object.__setattr__(self, "weight", checks.number("part.weight", self.weight, above=0.0))
-        self.kernel.check(len(columns))
+        if not _named(self.columns):
+            self.kernel.check(len(self.columns))
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The columns, once names are resolved."""
+        return _places(self.columns)
+
+
+@dataclass(frozen=True)
+class KernelFactor:
+    """One factor of a product of kernels: `kernel` on some of the coordinates.
+
+    >>> KernelFactor(SquaredExponential(0.3), ("dose",)).columns
+    ('dose',)
+    """
+
+    kernel: Simple
+    columns: Columns
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Simple):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidArgument("factor.kernel", "a kernel that is not itself made of kernels")
+        object.__setattr__(self, "columns", _columns("factor.columns", self.columns))
+        if not _named(self.columns):
+            self.kernel.check(len(self.columns))
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The columns, once names are resolved."""
+        return _places(self.columns)
+
+
+@dataclass(frozen=True)
+class Product:
+    """k(x, x') = prod_f k_f(x_f, x'_f), over groups f of coordinates that share none.
+
+    A coordinate that no factor names does not matter to the function.
+
+    >>> kernel = Product.over({"dose": SquaredExponential(0.3), ("arm",): Categories(0.5)})
+    >>> [factor.columns for factor in kernel.factors]
+    [('dose',), ('arm',)]
+    >>> Product.over({0: SquaredExponential(1.0), 1: Categories(0.5)})([[0, 0]], [[1, 1]]).round(3)
+    array([[0.303]])
+    """
+
+    factors: tuple[KernelFactor, ...]
+
+    def __post_init__(self) -> None:
+        factors = _tuple("factors", self.factors)
+        if not factors or not all(isinstance(each, KernelFactor) for each in factors):
+            raise InvalidArgument("factors", "one or more of KernelFactor")
+        columns = [column for factor in factors for column in factor.columns]
+        if len(set(columns)) < len(columns):
+            raise InvalidArgument("factors", "coordinates of their own", columns)
+        object.__setattr__(self, "factors", factors)
+
+    @classmethod
+    def over(cls, kernels: "Mapping[Any, Simple]") -> "Product":
+        """A factor for each entry: a name, a column, or a tuple of them, and its kernel."""
+        if not isinstance(kernels, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidArgument("kernels", "a mapping from coordinates to kernels")
+        factors: list[KernelFactor] = []
+        for key, kernel in kernels.items():
+            columns: Columns = cast(Columns, key) if isinstance(key, tuple) else (key,)
+            factors.append(KernelFactor(kernel, columns))
+        return cls(tuple(factors))
+
+    def check(self, dimension: int) -> None:
+        """Refuse a dimension that lacks a column of some factor."""
+        last = max(max(factor.places) for factor in self.factors)
+        if last >= checks.count("dimension", dimension):
+            raise InvalidArgument("columns", f"column numbers below {dimension}", last)
+
+    def __call__(self, x: ArrayLike, y: ArrayLike) -> Floats:
+        """The matrix k(x_i, y_j)."""
+        left, right = pair(x, y)
+        self.check(left.shape[1])
+        whole = np.ones((len(left), len(right)))
+        for factor in self.factors:
+            columns = list(factor.places)
+            whole *= factor.kernel(left[:, columns], right[:, columns])
+        return whole
 
 
 @dataclass(frozen=True)
@@ -289,17 +167,17 @@ class Additive:
 
     def check(self, dimension: int) -> None:
         """Refuse a dimension that lacks a column of some part."""
-        last = max(max(part.columns) for part in self.parts)
+        last = max(max(part.places) for part in self.parts)
         if last >= checks.count("dimension", dimension):
             raise InvalidArgument("columns", f"column numbers below {dimension}", last)
 
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Floats:
         """The matrix k(x_i, y_j)."""
-        left, right = _pair(x, y)
+        left, right = pair(x, y)
         self.check(left.shape[1])
         total = np.zeros((len(left), len(right)))
         for part in self.parts:
-            columns = list(part.columns)
+            columns = list(part.places)
             total += part.weight * part.kernel(left[:, columns], right[:, columns])
         return total
 
@@ -359,14 +237,60 @@ class Learned:
 
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Floats:
         """The average of the options: what their common features stand for."""
-        left, right = _pair(x, y)
+        left, right = pair(x, y)
         every = list(range(left.shape[1]))
         columns = [[j] for j in every] if self.additive else [every]
         parts = [k(left[:, c], right[:, c]) for k in self.options for c in columns]
         return np.sum(parts, axis=0) / len(parts)
 
 
-Kernel = SquaredExponential | Matern | Linear | Polynomial | Additive | Learned
+Kernel = (
+    SquaredExponential | Matern | Linear | Polynomial | Categories | Additive | Product | Learned
+)
+
+
+def on_columns(kernel: Kernel, columns_of: ColumnsOf) -> Kernel:
+    """The kernel with columns in place of the names of coordinates.
+
+    >>> named = Additive((Part(Linear(), ("arm",), 1.0),))
+    >>> on_columns(named, {"dose": (0,), "arm": (1, 2)}.__getitem__).parts[0].columns
+    (1, 2)
+    """
+    if isinstance(kernel, Additive):
+        return Additive(
+            tuple(replace(p, columns=_found(p.columns, columns_of)) for p in kernel.parts)
+        )
+    if isinstance(kernel, Product):
+        found = (replace(f, columns=_found(f.columns, columns_of)) for f in kernel.factors)
+        return Product(tuple(found))
+    return kernel
+
+
+def _found(columns: Columns, columns_of: ColumnsOf) -> tuple[int, ...]:
+    each = [(c,) if isinstance(c, int) else columns_of(c) for c in columns]
+    return tuple(column for some in each for column in some)
+
+
+def _columns(argument: str, given: object) -> Columns:
+    words = "distinct names of coordinates, or column numbers from 0"
+    columns = _tuple(argument, given)
+    if not columns or len(set(columns)) < len(columns):
+        raise InvalidArgument(argument, words, columns)
+    for each in columns:
+        number = isinstance(each, int | np.integer) and not isinstance(each, bool) and each >= 0
+        if not number and not isinstance(each, str):
+            raise InvalidArgument(argument, words, columns)
+    return tuple(each if isinstance(each, str) else int(each) for each in columns)
+
+
+def _named(columns: Columns) -> bool:
+    return any(isinstance(column, str) for column in columns)
+
+
+def _places(columns: Columns) -> tuple[int, ...]:
+    if _named(columns):
+        raise InvalidArgument("columns", "column numbers: a plan puts them in place of names")
+    return tuple(int(column) for column in columns)
 
 
 def _stretched(kernel: Stationary, factor: float) -> Stationary:
@@ -376,49 +300,9 @@ def _stretched(kernel: Stationary, factor: float) -> Stationary:
 
 
 def _one_coordinate(kernel: Simple, column: int) -> Simple:
-    if isinstance(kernel, Linear | Polynomial) or not isinstance(kernel.lengthscale, tuple):
+    if not isinstance(kernel, Stationary) or not isinstance(kernel.lengthscale, tuple):
         return kernel
     return replace(kernel, lengthscale=kernel.lengthscale[column])
-
-
-def _pair(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
-    left, right = as_rows("x", x), as_rows("y", y)
-    if left.shape[1] != right.shape[1]:
-        raise InvalidArgument("y", f"points of {left.shape[1]} coordinates", right.shape[1])
-    return left, right
-
-
-def _squared_distances(
-    lengthscale: float | tuple[float, ...], x: ArrayLike, y: ArrayLike
-) -> Floats:
-    # One coordinate at a time: differences are exact where points are close, and no n x n' x d.
-    left, right = _pair(x, y)
-    total = np.zeros((len(left), len(right)))
-    for j, scale in enumerate(_lengthscales(lengthscale, left.shape[1])):
-        total += ((left[:, j, None] - right[None, :, j]) / scale) ** 2
-    return total
-
-
-def _scaled(lengthscale: float | tuple[float, ...], differences: ArrayLike) -> Floats:
-    delta = as_rows("differences", differences)
-    return delta / _lengthscales(lengthscale, delta.shape[1])
-
-
-def _lengthscale(value: float | tuple[float, ...]) -> float | tuple[float, ...]:
-    if isinstance(value, tuple | list):
-        if not value:
-            raise InvalidArgument("lengthscale", "one positive number per coordinate", value)
-        return tuple(checks.number("lengthscale", scale, above=0.0) for scale in value)
-    return checks.number("lengthscale", value, above=0.0)
-
-
-def _lengthscales(lengthscale: float | tuple[float, ...], dimension: int) -> Floats:
-    checks.count("dimension", dimension)
-    if not isinstance(lengthscale, tuple):
-        return np.full(dimension, lengthscale)
-    if len(lengthscale) != dimension:
-        raise InvalidArgument("lengthscale", f"one number, or {dimension} of them", lengthscale)
-    return np.array(lengthscale)
 
 
 def _tuple(argument: str, values: object) -> tuple[Any, ...]:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from discreet.learning.inference import (
     unclipped_variance,
 )
 from discreet.learning.kernel_bank import Bank, Choice, bank_of
+from discreet.learning.policy import Policy
 from discreet.learning.posterior import Posterior
 from discreet.learning.search import public_points
 from discreet.learning.window import Block, Window
@@ -88,7 +90,7 @@ class Belief:
     """The sum of what was released, and the prior and scales chosen by it."""
 
     plan: Plan
-    window: Window
+    window: Window[Any]
     scales: Scales
     choice: Choice
     spending: Spending = Spending()
@@ -98,7 +100,7 @@ class Belief:
         """Nothing released: the plan's starting point."""
         information = np.zeros(plan.map.dimension) if plan.prior is None else plan.prior.information
         scales = Scales(None, plan.noise_variance)
-        return cls(plan, Window.empty(information), scales, bank_of(plan).first, spending)
+        return cls(plan, Window[Any].empty(information), scales, bank_of(plan).first, spending)
 
     @cached_property
     def prior(self) -> Floats:
@@ -152,13 +154,13 @@ class Belief:
 
     # -- the next epoch
 
-    def encoding_for(self, first: int, length: int, menu: Floats) -> Encoding:
+    def encoding_for(self, first: int, length: int, policy: Policy) -> Encoding:
         """Residuals from the current prediction; noise where it leaves the least expected error."""
-        plan, rounds = self.plan, self.plan.most_rounds(first, length)
+        plan, rounds, menu = self.plan, self.plan.most_rounds(first, length), policy.menu
         if plan.mu is None:
             nothing = Residual(np.zeros(plan.map.dimension), 1.0)
             return plan.encode_with.fit(plan.map, nothing, None, 1.0, rounds)
-        points = menu if len(menu) else public_points(plan.domain)
+        points = menu if plan.decisions == "box" else public_points(plan.domain)
         unknown = float(self.posterior.variance(points).mean())
         residual = self._next_residual(unknown)
         if plan.encode_with.public_gram:
@@ -199,6 +201,14 @@ class Belief:
         directions = self.spending.directions(self.posterior, prospect, released)
         return replace(encoding, directions=directions)
 
+    def expected(self, asks: int, policy: Policy) -> Posterior:
+        """The posterior, but for its mean, after an epoch of so many asks all over the domain."""
+        plan, points = self.plan, public_points(self.plan.domain)
+        encoding = plan.noise_of_sum(self.encoding_for(self.scales.asked, asks, policy), asks)
+        unknown = float(self.posterior.variance(points).mean())
+        line = self.line(encoding.residual, unknown)
+        return expected_posterior(self.posterior, encoding, asks, line, points)
+
     # -- what a release teaches
 
     def after(self, epoch: Epoch, release: Release) -> "Belief":
@@ -225,7 +235,7 @@ class Belief:
         filled = plan.is_design(epoch.first) and (plan.decisions == "box" or plan.mu is not None)
         return self.taught(encoding, found, rounds, filled=filled)
 
-    def taught(self, encoding: Encoding, found: Statistics, asks: int, *, filled: bool) -> "Belief":
+    def taught(self, encoding: Encoding, found: Statistics, asks: int, *, filled: bool) -> Self:
         """What is believed after an epoch's statistics; `filled`: its asks filled the domain."""
         before = self.posterior
         unknown = float(np.sum(before.covariance * found.gram)) / found.rounds
@@ -251,7 +261,7 @@ class Belief:
 
     def _told(
         self, before: Posterior, encoding: Encoding, found: Statistics, unknown: float
-    ) -> Window:
+    ) -> Window[Any]:
         """The window after the release."""
         residual, noise = encoding.residual, self.scales.noise
         if found.blocks:
@@ -298,7 +308,7 @@ class Belief:
             recent=((asks, noise),),
         )
 
-    def _with_choice(self) -> "Belief":
+    def _with_choice(self) -> Self:
         best = self._bank.best(self.choice, self.scales.shape, self.precision, self.information)
         return replace(self, choice=best)
 

@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 from discreet.arrays import Floats
 from discreet.learning.inference import Clipped, along_lines
 from discreet.learning.posterior import Posterior
-from discreet.learning.window import Window, gathered
+from discreet.learning.window import Block, Window, gathered
 
 #: At most this many directions are released: under noise, more never paid.
 MOST = 32
@@ -44,7 +44,7 @@ class Prospect:
     def of(
         cls,
         posterior: Posterior,
-        window: Window,
+        window: Window[Block],
         prior: Floats,
         lines: Sequence[Clipped],
         noise: float,

@@ -18,6 +18,7 @@ a noisy linear observation of theta. All of it is post-processing of what is pub
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -95,7 +96,7 @@ class Statistics:
     spread: float
     gram_noise: Floats
     rounds: float
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[Any, ...] = ()
 
     def residual_square(self, moved: Floats) -> float:
         """The sum of squared residuals from a prediction moved by these coefficients.
@@ -180,12 +181,12 @@ def likeliest(
 
 def look(
     features: FeatureMap,
-    window: Window,
+    window: Window[Block],
     encoding: Encoding,
     cross: Floats,
     lines: Sequence[Clipped],
     noise: float,
-) -> Window:
+) -> Window[Block]:
     """The window after a release that looks at its blocks, each along its line.
 
     `noise` is the variance of rewards. Of what a line leaves open, slope^2 noise is the block's

@@ -23,12 +23,17 @@ from scipy.linalg import cho_factor, cho_solve, cholesky
 
 from discreet.agreement.plan import Plan
 from discreet.arrays import Floats
+from discreet.features.fourier import FourierFeatures
 from discreet.features.kernels import Learned, Stationary
-from discreet.features.maps import AdditiveFeatures, FeatureMap, FourierFeatures
-from discreet.learning.search import public_points
+from discreet.features.maps import AdditiveFeatures, FeatureMap
+from discreet.features.nystrom import NystromFeatures
+from discreet.features.products import ProductFeatures
+from discreet.learning.search import public_points, spread
 
 #: The prior variance of the level of f, relative to that of its shape.
 LEVEL = 10.0
+#: Public points at which kernels are compared with features that are no lattice.
+MANY_POINTS = 1024
 #: A coordinate changes its option for at least this much evidence.
 MARGIN = 1.0
 #: How much more than its first answers f may vary: peaks that a design misses are found later.
@@ -55,6 +60,8 @@ class Bank:
     level: Floats
     shares: tuple[float, ...]
     amplitudes: tuple[float, ...]
+    #: For features that are no lattice: the covariance of all coefficients under each option.
+    dense: tuple[Floats, ...] = ()
 
     @property
     def first(self) -> Choice:
@@ -77,6 +84,8 @@ class Bank:
 
     def covariance(self, choice: Choice) -> Floats:
         """K for a signal of 1."""
+        if self.dense:
+            return self.dense[choice.options[0]]
         whole = np.diag(self._variance(choice))
         if choice.share > 0.0:
             common = choice.share * np.diag(self.variances[0][choice.options[0]])
@@ -88,7 +97,7 @@ class Bank:
         """K^-1; an earlier study's own where the plan has one."""
         if self.plan.prior is not None:
             return self.plan.prior.precision
-        if choice.share == 0.0:
+        if choice.share == 0.0 and not self.dense:
             return np.diag(1.0 / (signal * self._variance(choice)))
         covariance = signal * self.covariance(choice)
         return cho_solve(cho_factor(covariance), np.eye(len(covariance)))
@@ -124,7 +133,7 @@ class Bank:
             for option in range(len(self.variances[0]))
         ]
         found = max([choice, *common], key=judge.evidence)
-        found = judge.each_group(found) if found.share == 0.0 else found
+        found = judge.each_group(found) if found.share == 0.0 and not self.dense else found
         return max((replace(found, amplitude=a) for a in self.amplitudes), key=judge.evidence)
 
     @property
@@ -146,7 +155,8 @@ class _Judge:
         prior = self.bank.precision(choice, self._signal(choice))
         factor = cholesky(prior + self.precision, lower=True)
         fitted = cho_solve((factor, True), self.information)
-        own = prior if choice.share == 0.0 else cholesky(prior, lower=True) ** 2
+        diagonal = choice.share == 0.0 and not self.bank.dense
+        own = prior if diagonal else cholesky(prior, lower=True) ** 2
         sizes = 0.5 * np.log(np.diag(own)) - np.log(np.diag(factor))
         return float(np.sum(sizes) + 0.5 * self.information @ fitted)
 
@@ -183,6 +193,8 @@ def _gain(covariance: Floats, mean: Floats, old: Floats, new: Floats) -> float:
 def bank_of(plan: Plan) -> Bank:
     """The priors of a plan: one, unless its kernel is to be learnt."""
     kernel = plan.kernel
+    if isinstance(plan.map, ProductFeatures | NystromFeatures):
+        return _dense_bank(plan)
     options = kernel.options if isinstance(kernel, Learned) else (None,)
     shares = (kernel.shares or (0.0,)) if isinstance(kernel, Learned) else (0.0,)
     maps = (
@@ -200,6 +212,25 @@ def bank_of(plan: Plan) -> Bank:
         shares=shares if _alike(maps) else (0.0,),
         amplitudes=AMPLITUDES if learnt else (1.0,),
     )
+
+
+def _dense_bank(plan: Plan) -> Bank:
+    """Options by their covariance in features that none of them is diagonal in.
+
+    With Phi the features at public points and K an option there, that is Phi^+ K Phi^+T; the
+    features' own kernel has the identity. The level is a constant's coefficients, Phi^+ 1.
+    """
+    kernel, m = plan.kernel, plan.map.dimension
+    points = spread(plan.domain, MANY_POINTS, np.random.Generator(np.random.Philox(m)))
+    onto = np.linalg.pinv(plan.map(points))
+    constant = onto @ np.ones(len(points))
+    level = LEVEL * np.outer(constant, constant)
+    options = kernel.options if isinstance(kernel, Learned) else ()
+    grams = [onto @ option(points, points) @ onto.T for option in options] or [np.eye(m)]
+    dense = tuple((g + g.T) / 2 + level + 1e-9 * np.eye(m) for g in grams)
+    learnt = bool(options) and plan.signal_std is None
+    one = tuple(np.ones(m) for _ in dense)
+    return Bank(plan, (one,), np.zeros(m), (0.0,), AMPLITUDES if learnt else (1.0,), dense)
 
 
 def _alike(maps: Sequence[FeatureMap]) -> bool:

@@ -15,6 +15,7 @@ from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, StudyEnded
 from discreet.learning.belief import Belief
 from discreet.learning.epoch import Epoch
+from discreet.learning.personal_belief import PersonalBelief
 from discreet.learning.policy import Policy, packed
 from discreet.learning.prefix_belief import PrefixBelief
 from discreet.learning.search import Score, maximise, spread
@@ -27,7 +28,12 @@ DESIGN = 512
 @one_thread
 def believed_before(plan: Plan) -> Belief | PrefixBelief:
     """What is believed before any release."""
-    return Belief.before(plan) if plan.stream is None else PrefixBelief.before(plan)
+    return learner(plan) if plan.stream is None else PrefixBelief.before(plan)
+
+
+def learner(plan: Plan) -> Belief:
+    """What a study with independent noise believes before any release."""
+    return PersonalBelief.before(plan) if plan.is_directed else Belief.before(plan)
 
 
 @one_thread
@@ -45,7 +51,7 @@ def open_epoch(
         length=length,
         plan=plan.digest,
         previous=previous,
-        encoding=belief.encoding_for(first, length, policy.menu),
+        encoding=belief.encoding_for(first, length, policy),
         policy=policy,
     )
 
@@ -72,8 +78,8 @@ def _policy(
     """At first an even design, or draws from the prior; then the exploration of the plan."""
     posterior = belief.posterior
     rng = _public_generator(plan.digest, key)
-    if design and plan.decisions == "box":
-        return _menu_only(plan, spread(plan.domain, min(DESIGN, length), rng))
+    if design and (plan.decisions == "box" or (plan.is_directed and plan.decisions == "context")):
+        return menu_only(plan, spread(plan.domain, min(DESIGN, length), rng))
     exploration = Exploration(0.0, 1.0, DESIGN) if design else belief.exploration
     draws = min(exploration.draws, length)
     normals = rng.standard_normal((draws, plan.map.dimension))
@@ -81,12 +87,13 @@ def _policy(
     tilts = mean + exploration.sampling * (posterior.draws(normals) - mean)
     if plan.decisions == "box":
         score = Score(plan.map, posterior.whitening, exploration.optimism)
-        return _menu_only(plan, maximise(score, plan.domain, tilts))
+        return menu_only(plan, maximise(score, plan.domain, tilts))
     no_menu = np.zeros((0, plan.domain.dimension))
     return Policy(tilts, packed(posterior.whitening), exploration.optimism, no_menu)
 
 
-def _menu_only(plan: Plan, menu: Floats) -> Policy:
+def menu_only(plan: Plan, menu: Floats) -> Policy:
+    """The policy that gives out these scaled actions in turn."""
     return Policy(np.zeros((0, plan.map.dimension)), np.zeros(0), 0.0, menu)
 
 

@@ -11,9 +11,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from discreet.arrays import Floats, Mask
+from discreet.arrays import Floats, Indices, Mask
 from discreet.domain.box import Box, Continuous
 from discreet.errors import Refused
+from discreet.features.maps import FeatureMap
+from discreet.features.products import ProductFeatures
 from discreet.learning.search import SWEEP, Score, latin_hypercube
 
 #: Actions in a pool: twice as many for each further coordinate, more where many are discrete.
@@ -51,6 +53,32 @@ def best_under(score: Score, domain: Box, tilts: Floats, contexts: Floats) -> tu
     return np.concatenate(points), np.concatenate([np.empty(0, bool), *(e[1] for e in found)])
 
 
+def in_turn(domain: Box, menu: Floats, indices: Indices, contexts: Floats) -> tuple[Floats, Mask]:
+    """The menu's actions, one after the other, under each context; which rows have any at all.
+
+    Who may not have the action that is due gets the next one that they may.
+
+    >>> box = Box({"dose": (0, 10), "age": (0, 100)}, context=["age"])
+    >>> menu = np.array([[0.1, 0.0], [0.9, 0.0]])
+    >>> in_turn(box, menu, np.array([0, 1]), np.array([[0.5], [0.6]]))[0].tolist()
+    [[0.1, 0.5], [0.9, 0.6]]
+    """
+    points = np.full((len(contexts), domain.dimension), np.nan)
+    waiting = np.ones(len(contexts), dtype=np.bool_)
+    columns = list(domain.context_columns)
+    for turn in range(len(menu)):
+        if not waiting.any():
+            break
+        offered = menu[(indices[waiting] + turn) % len(menu)].copy()
+        offered[:, columns] = contexts[waiting]
+        offered = domain.snap(offered)
+        suits = domain.admits(offered)
+        rows = np.flatnonzero(waiting)[suits]
+        points[rows] = offered[suits]
+        waiting[rows] = False
+    return points, ~waiting
+
+
 def check_admits(domain: Box, context: Floats) -> None:
     """Refuse a context in which the domain admits no action."""
     options = domain.under(_pool(domain), context[None, :])[0]
@@ -76,10 +104,22 @@ def _pick(score: Score, domain: Box, options: Floats, tilts: Floats) -> tuple[Fl
     people, each, d = options.shape
     flat = options.reshape(-1, d)
     admitted = domain.admits(flat)
-    values = np.where(admitted, score.values(flat, np.repeat(tilts, each, axis=0)), -np.inf)
+    phi = _features(score.features, domain, options)
+    values = np.where(admitted, score.of_features(phi, np.repeat(tilts, each, axis=0)), -np.inf)
     best = values.reshape(people, each).argmax(axis=1)
     some = np.logical_or.reduce(admitted.reshape(people, each), axis=1)
     return options[np.arange(people), best], np.asarray(some, np.bool_)
+
+
+def _features(features: FeatureMap, domain: Box, options: Floats) -> Floats:
+    """The features of all options; of products, a person's own part once for all their options."""
+    people, each, d = options.shape
+    if not isinstance(features, ProductFeatures):
+        return features(options.reshape(-1, d))
+    own = features.over(options[:, 0], domain.context_columns)
+    phi = features.over(options.reshape(-1, d), domain.free_columns)
+    phi.reshape(people, each, -1)[:] *= own[:, None, :]
+    return phi
 
 
 @lru_cache(maxsize=8)

@@ -22,7 +22,7 @@ import numpy as np
 from discreet.arrays import Floats, Indices, Mask, frozen
 from discreet.domain.box import Box
 from discreet.features.maps import FeatureMap
-from discreet.learning.personal import best_under
+from discreet.learning.personal import best_under, in_turn
 from discreet.learning.search import Score
 from discreet.threads import one_thread
 
@@ -36,7 +36,8 @@ class Policy:
 
     Over the whole box `menu` holds the scaled actions that maximise the J scores (or the design
     of a first epoch), and nothing else is needed. Where users bring a context or candidates the
-    menu has no rows; `tilts` (J, m) and L^-1, packed, choose for each of them.
+    menu has no rows; `tilts` (J, m) and L^-1, packed, choose for each of them. A design for people
+    with contexts has a menu and no tilts: its actions are given out whoever comes.
     """
 
     tilts: Floats
@@ -65,7 +66,12 @@ class Policy:
     def search(
         self, features: FeatureMap, indices: Indices, domain: Box, contexts: Floats
     ) -> tuple[Floats, Mask]:
-        """The best scaled action under each ask's context; which asks have any at all."""
+        """The best scaled action under each ask's context; which asks have any at all.
+
+        A design has no scores: its actions are given out in turn.
+        """
+        if not len(self.tilts):
+            return in_turn(domain, self.menu, indices, contexts)
         return best_under(self._score(features), domain, self._tilts(indices), contexts)
 
     def scores(self, features: FeatureMap, points: Floats) -> Floats:

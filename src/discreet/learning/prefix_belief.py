@@ -26,6 +26,7 @@ from discreet.agreement.schedule import Exploration
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.learning.epoch import Epoch
+from discreet.learning.policy import Policy
 from discreet.learning.posterior import Posterior
 from discreet.learning.theory import Assumptions, Spectrum, estimate, log_determinant, width
 from discreet.privacy.clipping import Noise
@@ -178,7 +179,7 @@ class PrefixBelief:
         state = agreed.stream.start(agreed.encoding.size(plan.map))
         return cls(plan, rule_of(plan), state, 0, prior, plan.explore.optimism)
 
-    def encoding_for(self, first: int, length: int, menu: Floats) -> Encoding:
+    def encoding_for(self, first: int, length: int, policy: Policy) -> Encoding:
         """The one of every epoch: sums of rounds encoded otherwise would not add up."""
         return _agreed(self.plan).encoding
 

@@ -14,12 +14,34 @@ information form; a block that will not be looked at any more is integrated out.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from discreet.arrays import Floats
 from discreet.privacy.looks import ONE_LOOK, Looks, in_sight
+
+
+class Shared(Protocol):
+    """Rounds of an epoch whose reward noise every look at them shares."""
+
+    @property
+    def looks(self) -> Looks:
+        """How much they count at each age."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many numbers the noise has."""
+        ...
+
+    def noise_precision(self, noise: float) -> Floats:
+        """Of these numbers, where a reward has this variance."""
+        ...
+
+
+B = TypeVar("B", bound=Shared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +74,15 @@ class Block:
         """All of them."""
         return float(self.counts.sum())
 
+    @property
+    def size(self) -> int:
+        """How many numbers its shared noise has: one a point."""
+        return len(self.counts)
+
+    def noise_precision(self, noise: float) -> Floats:
+        """Of the summed noise of rewards at each point, each of this variance."""
+        return np.diag(1.0 / (noise * self.counts))
+
     def mean(self, values: Callable[[Floats], Floats]) -> float:
         """The mean over the asks of something at their points."""
         return float(self.counts @ values(self.points)) / self.asks
@@ -68,15 +99,15 @@ def gathered(blocks: Sequence[Block]) -> tuple[Floats, Floats, Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class Window:
+class Window(Generic[B]):
     """What is known of theta (the first m columns) and of the blocks' noise, newest first."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[B, ...]
     precision: Floats
     information: Floats
 
     @classmethod
-    def empty(cls, information: Floats) -> "Window":
+    def empty(cls, information: Floats) -> "Window[B]":
         """No block, and no release."""
         m = len(information)
         return cls((), np.zeros((m, m)), information)
@@ -84,28 +115,27 @@ class Window:
     @property
     def features(self) -> int:
         """m."""
-        return len(self.information) - sum(len(block.counts) for block in self.blocks)
+        return len(self.information) - sum(block.size for block in self.blocks)
 
-    def entered(self, block: Block, noise: float) -> "Window":
+    def entered(self, block: B, noise: float) -> "Window[B]":
         """With one more block, whose rewards have this variance; those never seen again go."""
         kept, sight = self, len(in_sight(block, self.blocks))
         while len(kept.blocks) >= sight:
             kept = kept._without_oldest()
-        m, p = kept.features, len(block.counts)
+        m, p = kept.features, block.size
         size = len(kept.information) + p
         rest = np.r_[0:m, m + p : size]
         precision, information = np.zeros((size, size)), np.zeros(size)
         precision[np.ix_(rest, rest)] = kept.precision
         information[rest] = kept.information
-        own = np.arange(m, m + p)
-        precision[own, own] = 1.0 / (noise * block.counts)
+        precision[m : m + p, m : m + p] = block.noise_precision(noise)
         return Window((block, *kept.blocks), precision, information)
 
-    def _without_oldest(self) -> "Window":
-        size = len(self.information) - len(self.blocks[-1].counts)
+    def _without_oldest(self) -> "Window[B]":
+        size = len(self.information) - self.blocks[-1].size
         return replace(self._marginal(size), blocks=self.blocks[:-1])
 
-    def _marginal(self, size: int) -> "Window":
+    def _marginal(self, size: int) -> "Window[B]":
         if size == len(self.information):
             return self
         joint, shared = self.precision[size:, size:], self.precision[size:, :size]
@@ -116,11 +146,11 @@ class Window:
         )
 
     @cached_property
-    def theta(self) -> "Window":
+    def theta(self) -> "Window[B]":
         """What is known of theta alone."""
         return self._marginal(self.features)
 
-    def plus(self, precision: Floats, information: Floats) -> "Window":
+    def plus(self, precision: Floats, information: Floats) -> "Window[B]":
         """With more known of theta."""
         more = np.zeros_like(self.precision)
         more[: len(information), : len(information)] = precision
@@ -128,7 +158,7 @@ class Window:
         told[: len(information)] += information
         return replace(self, precision=self.precision + more, information=told)
 
-    def observe(self, design: Floats, values: Floats, covariance: Floats) -> "Window":
+    def observe(self, design: Floats, values: Floats, covariance: Floats) -> "Window[B]":
         """Learn from v = A (theta, E) + noise."""
         weighted = cho_solve(cho_factor(covariance, lower=True), design)
         precision = self.precision + design.T @ weighted

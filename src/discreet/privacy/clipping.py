@@ -20,6 +20,8 @@ NOISE_BITS = 27
 SMALLEST_STD, LARGEST_STD = 2.0**10, 2.0**27.25
 #: For these, the law of the noise is this close to ideal in each integer (total variation).
 SLACK_PER_INTEGER = 2.0**-43
+#: Where rounds have many integers, coarser ones: noise of at most this is four times closer.
+COARSE_NOISE_BITS, LARGEST_COARSE_STD, COARSE_SLACK = 25, 2.0**25.25, 2.0**-45
 #: Fewer bits than this would truncate the features themselves away.
 FEWEST_BITS = 6
 
@@ -105,9 +107,9 @@ def fixed_point(values: Floats, bits: int | NDArray[np.int32]) -> Integers:
     return np.trunc(np.ldexp(values, bits)).astype(np.int64)
 
 
-def noise_bits(*stds: float) -> int:
-    """Bits for which the widest of these standard deviations is about 2^27 integers."""
-    bits = math.floor(NOISE_BITS - math.log2(max(stds)))
+def noise_bits(*stds: float, wanted: int = NOISE_BITS) -> int:
+    """Bits for which the widest of these standard deviations is about 2^wanted integers."""
+    bits = math.floor(wanted - math.log2(max(stds)))
     if bits < FEWEST_BITS:
         raise InvalidArgument("privacy", "a budget whose noise does not drown every answer")
     return bits

@@ -3,17 +3,19 @@
 from typing import Literal
 
 from discreet.privacy.announced import AnnouncedEncoding
+from discreet.privacy.directed import DirectedEncoding
 from discreet.privacy.fourier import FourierEncoding
 from discreet.privacy.gram import GramEncoding
 from discreet.privacy.reward import RewardEncoding
 
-Encoding = GramEncoding | FourierEncoding | RewardEncoding | AnnouncedEncoding
-EncodingName = Literal["gram", "fourier", "reward", "announced"]
-EncodingChoice = Literal["auto", "gram", "fourier", "reward", "announced"]
+Encoding = GramEncoding | FourierEncoding | RewardEncoding | AnnouncedEncoding | DirectedEncoding
+EncodingName = Literal["gram", "fourier", "reward", "announced", "directed"]
+EncodingChoice = Literal["auto", "gram", "fourier", "reward", "announced", "directed"]
 
 ENCODINGS: dict[EncodingName, type[Encoding]] = {
     "gram": GramEncoding,
     "fourier": FourierEncoding,
     "reward": RewardEncoding,
     "announced": AnnouncedEncoding,
+    "directed": DirectedEncoding,
 }

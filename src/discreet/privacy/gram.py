@@ -7,7 +7,14 @@ import numpy as np
 
 from discreet.arrays import Floats, Integers
 from discreet.features.maps import FeatureMap
-from discreet.privacy.clipping import Noise, Residual, fixed_point, noise_bits, spare_bits
+from discreet.privacy.clipping import (
+    NOISE_BITS,
+    Noise,
+    Residual,
+    fixed_point,
+    noise_bits,
+    spare_bits,
+)
 from discreet.privacy.moments import Moments, gram_of, unpack_moments, upper_triangle
 from discreet.privacy.round_encoding import RoundEncoding, check_counted_once
 
@@ -82,7 +89,7 @@ class GramEncoding(RoundEncoding):
     ) -> tuple[Integers, Integers]:
         phi = features(points)
         h = fixed_point(self.residual.of(phi, rewards), self.bits)
-        return h, _at_most_unit(fixed_point(phi, self.bits), self.bits)
+        return h, no_longer(fixed_point(phi, self.bits), 1 << (2 * self.bits))
 
     def decode(self, features: FeatureMap, integers: Integers | Floats, *, asks: int) -> Moments:
         """The gram matrix, cross vector and spread that the integers stand for."""
@@ -104,12 +111,17 @@ class GramEncoding(RoundEncoding):
         return gram_of(self.decode(features, variances, asks=0)) * 2.0 ** (-2 * self.bits)
 
 
-def bits_for(noise: Noise, residual: Residual) -> int:
+def bits_for(noise: Noise, residual: Residual, wanted: int = NOISE_BITS) -> int:
     """Bits for which the widest noise of a gram, a cross vector and a spread is still faithful."""
-    return noise_bits(math.sqrt(2.0) * noise.gram, noise.cross, noise.spread(residual.width))
+    widest = (math.sqrt(2.0) * noise.gram, noise.cross, noise.spread(residual.width))
+    return noise_bits(*widest, wanted=wanted)
 
 
-def _at_most_unit(phi: Integers, bits: int) -> Integers:
-    """Vectors of length at most 2^bits; one that rounding made longer loses its last bit."""
-    longer = np.square(phi).sum(axis=1) > 1 << (2 * bits)
-    return np.where(longer[:, None], phi - np.sign(phi), phi)
+def no_longer(rows: Integers, square: int) -> Integers:
+    """Rows of at most this squared length; one that rounding made longer loses its last bit.
+
+    >>> no_longer(np.array([[3, 4], [4, 4]]), 25).tolist()
+    [[3, 4], [3, 3]]
+    """
+    longer = np.square(rows).sum(axis=1) > square
+    return np.where(longer[:, None], rows - np.sign(rows), rows)

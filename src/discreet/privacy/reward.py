@@ -6,15 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.arrays import Floats, Integers, frozen
-from discreet.errors import InvalidArgument
+from discreet.arrays import Floats, Integers
 from discreet.features.maps import FeatureMap
 from discreet.privacy.clipping import Noise, Residual, fixed_point, noise_bits, spare_bits
 from discreet.privacy.moments import Moments
 from discreet.privacy.round_encoding import RoundEncoding
-
-#: Entries of `directions` are no larger: only their ratios matter, and squares must not overflow.
-LARGEST_DIRECTION = 1e100
+from discreet.privacy.unit_directions import checked_directions, unit_along
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +44,8 @@ class RewardEncoding(RoundEncoding):
     directions: Floats
 
     def __post_init__(self) -> None:
-        directions = np.array(self.directions, dtype=np.float64)
         m = len(self.residual.prediction)
-        # Privacy rests on it: longer rounds than `most_integers` would exceed the slack of
-        # `Plan.mu`, and numbers that overflow would not be scaled to length 1.
-        if directions.ndim != 2 or not 1 <= len(directions) <= m or directions.shape[1] != m:
-            raise InvalidArgument("directions", f"a matrix of {m} columns and at most {m} rows")
-        if not (np.abs(directions) <= LARGEST_DIRECTION).all():
-            raise InvalidArgument("directions", "a matrix of finite numbers")
-        object.__setattr__(self, "directions", frozen(directions))
+        object.__setattr__(self, "directions", checked_directions(self.directions, m, m))
 
     @classmethod
     def fit(
@@ -91,12 +81,7 @@ class RewardEncoding(RoundEncoding):
 
         Exact sums have no noise to spend on directions: theirs is phi itself.
         """
-        if not self.is_noisy:
-            return phi
-        # Row by row, not as a matrix product: its last bits would depend on the batch.
-        seen = np.stack([np.sum(phi * row, axis=1) for row in self.directions], axis=1)
-        lengths = np.linalg.norm(seen, axis=1, keepdims=True)
-        return np.divide(seen, lengths, out=np.zeros_like(seen), where=lengths > 1e-150)
+        return unit_along(self.directions, phi) if self.is_noisy else phi
 
     def encode(
         self, features: FeatureMap, points: Floats, rewards: Floats, weight: float = 1.0

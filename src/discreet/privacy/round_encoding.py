@@ -26,7 +26,7 @@ from typing import ClassVar, Self
 from discreet.arrays import Floats, Integers
 from discreet.errors import InvalidArgument
 from discreet.features.maps import FeatureMap
-from discreet.privacy.clipping import Noise, Residual
+from discreet.privacy.clipping import LARGEST_STD, SLACK_PER_INTEGER, Noise, Residual
 from discreet.privacy.moments import Moments
 
 
@@ -41,6 +41,11 @@ class RoundEncoding(ABC):
     public_gram: ClassVar[bool] = False
     #: Whether the gram matrix is known without noise.
     exact_gram: ClassVar[bool] = False
+    #: The largest noise an integer may have, and how close to ideal all noise up to it is.
+    largest_std: ClassVar[float] = LARGEST_STD
+    slack: ClassVar[float] = SLACK_PER_INTEGER
+    #: The widest residual, in half-widths of the reward range.
+    widest: ClassVar[float] = 1.0
 
     @classmethod
     @abstractmethod

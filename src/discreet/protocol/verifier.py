@@ -13,7 +13,7 @@ from discreet.agreement.release import GENESIS, Release
 from discreet.arrays import Floats, Mask
 from discreet.errors import Refused
 from discreet.learning.epoch import Epoch
-from discreet.privacy.clipping import LARGEST_STD, SMALLEST_STD, spare_bits
+from discreet.privacy.clipping import SMALLEST_STD, spare_bits
 
 #: Larger coefficients predict nothing within the reward range; sums of the largest floats would be
 #: infinite or no numbers, which no clipping bounds.
@@ -46,12 +46,12 @@ def _check_encoding(plan: Plan, epoch: Epoch) -> None:
     prediction = encoding.residual.prediction
     if prediction.shape != (m,) or not (np.abs(prediction) <= LARGEST_PREDICTION).all():
         raise Refused("this epoch's prediction is none of the plan's features")
-    if not encoding.residual.width <= 1.0:
+    if not encoding.residual.width <= encoding.widest:
         raise Refused("this epoch clips rewards to a wider range than the plan's")
     if plan.mu is None:
         return  # nothing is promised of its noise
     stds = encoding.noisy_stds(plan.map)
-    if not ((stds >= SMALLEST_STD) & (stds <= LARGEST_STD)).all():
+    if not ((stds >= SMALLEST_STD) & (stds <= encoding.largest_std)).all():
         raise Refused("this epoch's noise is not of a size that can be drawn faithfully")
     if not plan.allows(encoding):
         raise Refused("this epoch's noise is weaker than the plan promises")
@@ -63,6 +63,10 @@ def _check_policy(plan: Plan, epoch: Epoch) -> None:
         shape = policy.menu.shape
         fits = len(shape) == 2 and shape[0] > 0 and shape[1] == plan.domain.dimension
         fits = fits and bool(are_inside(plan, policy.menu).all())
+    elif plan.is_directed and plan.decisions == "context" and not policy.tilts.size:
+        # A design: what people get of it is looked at when they come, with their context.
+        shape = policy.menu.shape
+        fits = len(shape) == 2 and shape[0] > 0 and shape[1] == plan.domain.dimension
     else:
         shape = policy.tilts.shape
         fits = len(shape) == 2 and shape[0] > 0 and shape[1] == m

@@ -19,7 +19,7 @@ from discreet.agreement.plan import Plan
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.learning.belief import Belief
-from discreet.learning.inference import expected_posterior
+from discreet.learning.next_epoch import learner, menu_only
 from discreet.learning.search import public_points
 from discreet.learning.study import Study
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy, Protect, Simulation
@@ -98,7 +98,7 @@ def rounds_to_signal(plan: Plan, rounds: int) -> tuple[int | None, float]:
     None if there is none; and the share that all rounds explain. By bisection: more rounds under
     the same noise never tell less.
     """
-    before = Belief.before(plan)
+    before = learner(plan)
     explained = foreseen(plan, before, rounds)
     if explained < HALF:
         return None, explained
@@ -122,12 +122,7 @@ def foreseen(plan: Plan, belief: Belief, asks: int) -> float:
     A Gaussian posterior's variance does not depend on what is answered: this takes no data.
     """
     points, posterior = public_points(plan.domain), belief.posterior
-    menu = points if plan.decisions == "box" else points[:0]
-    encoding = belief.encoding_for(belief.scales.asked, asks, menu)
-    encoding = plan.noise_of_sum(encoding, asks)
-    unknown = float(posterior.variance(points).mean())
-    line = belief.line(encoding.residual, unknown)
-    after = expected_posterior(posterior, encoding, asks, line, points)
+    after = belief.expected(asks, menu_only(plan, points))
     return 1.0 - after.shape_variance(points) / max(posterior.shape_variance(points), 1e-12)
 
 

@@ -1,0 +1,152 @@
+"""Benchmark problems where people differ: doses for private contexts, and arms.
+
+Contexts are private, in [0, 1]^d, one a round; regret is against the best action for each person.
+What a problem has, and may have, is said by `worlds.Problem`.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtr
+
+from discreet.arrays import Floats
+from discreet.domain.box import Box, Categorical
+from discreet.features.kernels import Categories, Kernel, Product, SquaredExponential
+from discreet.learning.study import Value
+
+#: Who comes: uniform in every context; Beta(2, 5); or uniform with a Gaussian copula of 0.7.
+People = Literal["even", "skewed", "correlated"]
+
+
+def people(count: int, contexts: int, kind: People, rng: np.random.Generator) -> Floats:
+    """The contexts of so many people, one a row.
+
+    >>> people(3, 2, "even", np.random.Generator(np.random.Philox(0))).shape
+    (3, 2)
+    """
+    if kind == "skewed":
+        return rng.beta(2.0, 5.0, (count, contexts))
+    if kind == "even":
+        return rng.random((count, contexts))
+    common, own = rng.standard_normal((count, 1)), rng.standard_normal((count, contexts))
+    return ndtr(math.sqrt(0.7) * common + math.sqrt(0.3) * own)
+
+
+@dataclass(frozen=True)
+class Dosing:
+    """A dose in [0, 1] for people of some contexts, of which at most three matter.
+
+        mean = 1 - min(1, ((dose - best(c)) / 0.45)^2),  answered with N(0, 0.2^2) noise
+
+    >>> Dosing(1).mean(np.array([[0.2, 0.0]])).tolist()
+    [1.0]
+    """
+
+    contexts: int
+    who: People = "even"
+    rewards: tuple[float, float] = (-0.5, 1.5)
+    noise_std: float = 0.2
+
+    @property
+    def domain(self) -> Box:
+        """The dose, and the contexts."""
+        names = tuple(f"c{j + 1}" for j in range(self.contexts))
+        return Box({"dose": (0.0, 1.0), **dict.fromkeys(names, (0.0, 1.0))}, context=names)
+
+    @property
+    def kernel(self) -> Kernel:
+        """An ordinary one: half the range of doses, and shorter for a context alone."""
+        return SquaredExponential((0.5, *[1.0 if self.contexts > 1 else 0.3] * self.contexts))
+
+    def best(self, contexts: Floats) -> Floats:
+        """The best dose for each row of contexts."""
+        c = contexts.T
+        if self.contexts == 1:
+            return 0.2 + 0.5 * c[0] + 0.1 * np.sin(5 * c[0])
+        return 0.15 + 0.4 * c[0] + 0.2 * c[1] - 0.15 * c[2] + 0.1 * np.sin(3 * c[0]) * c[1]
+
+    def brought(self, count: int, rng: np.random.Generator) -> Floats:
+        """The contexts of so many people, one a row."""
+        return people(count, self.contexts, self.who, rng)
+
+    def decision_set(self, rng: np.random.Generator) -> dict[str, Value]:
+        """One person's context."""
+        return dict(zip(self.domain.context, self.brought(1, rng)[0].tolist(), strict=True))
+
+    def mean(self, x: Floats) -> Floats:
+        """The true mean at each row."""
+        return 1.0 - np.minimum(1.0, np.square((x[:, 0] - self.best(x[:, 1:])) / 0.45))
+
+    def maximum_under(self, context: Mapping[str, Value]) -> float:
+        """1: the best dose lies within the range."""
+        return 1.0
+
+    def maxima_under(self, contexts: Floats) -> Floats:
+        """The same for everyone."""
+        return np.ones(len(contexts))
+
+    def reward(self, x: Floats, rng: np.random.Generator) -> float:
+        """The mean at one point, plus noise."""
+        return float(self.rewards_of(x[None, :], rng)[0])
+
+    def rewards_of(self, x: Floats, rng: np.random.Generator) -> Floats:
+        """The answers to many actions."""
+        return self.mean(x) + self.noise_std * rng.standard_normal(len(x))
+
+
+@dataclass(frozen=True)
+class Arms:
+    """One of four arms for people of two contexts from Beta(2, 5), answered by coin flips.
+
+    mean = 0.45 + 0.06 [a = 1] + 0.4 cos(2a) (c1 - 0.3) + 0.4 sin(3a) (c2 - 0.3), within [0, 1]
+
+    >>> Arms().mean(np.array([[1.0, 0.3, 0.3]])).round(2).tolist()
+    [0.51]
+    """
+
+    rewards: tuple[float, float] = (0.0, 1.0)
+    kernel: Kernel = field(
+        default_factory=lambda: Product.over(
+            {"arm": Categories(0.5), ("c1", "c2"): SquaredExponential(1.0)}
+        )
+    )
+
+    @property
+    def domain(self) -> Box:
+        """The arm, and two contexts."""
+        arm = Categorical(("a", "b", "c", "d"))
+        return Box({"arm": arm, "c1": (0.0, 1.0), "c2": (0.0, 1.0)}, context=("c1", "c2"))
+
+    def brought(self, count: int, rng: np.random.Generator) -> Floats:
+        """The contexts of so many people, one a row."""
+        return people(count, 2, "skewed", rng)
+
+    def decision_set(self, rng: np.random.Generator) -> dict[str, Value]:
+        """One person's context."""
+        return dict(zip(("c1", "c2"), self.brought(1, rng)[0].tolist(), strict=True))
+
+    def mean(self, x: Floats) -> Floats:
+        """The true mean at each row; an arm is its position."""
+        a, c1, c2 = x.T
+        tilts = 0.4 * np.cos(2 * a) * (c1 - 0.3) + 0.4 * np.sin(3 * a) * (c2 - 0.3)
+        return np.clip(0.45 + 0.06 * (a == 1) + tilts, 0.0, 1.0)
+
+    def maximum_under(self, context: Mapping[str, Value]) -> float:
+        """The mean of the best arm."""
+        return float(self.maxima_under(np.array([[context["c1"], context["c2"]]], np.float64))[0])
+
+    def maxima_under(self, contexts: Floats) -> Floats:
+        """The mean of the best arm for each person."""
+        each = [self.mean(np.column_stack([np.full(len(contexts), a), contexts])) for a in range(4)]
+        return np.max(each, axis=0)
+
+    def reward(self, x: Floats, rng: np.random.Generator) -> float:
+        """1 with the probability of the mean, else 0."""
+        return float(self.rewards_of(x[None, :], rng)[0])
+
+    def rewards_of(self, x: Floats, rng: np.random.Generator) -> Floats:
+        """The answers to many actions."""
+        return (rng.random(len(x)) < self.mean(x)).astype(np.float64)
