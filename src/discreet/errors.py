@@ -114,3 +114,7 @@ class Malformed(DiscreetError, ValueError):
 
 class LargeDelta(UserWarning):
     """A delta that is legal but promises little for this many people."""
+
+
+class ShortHorizon(UserWarning):
+    """A study of so few people that noise would hide what they answer."""

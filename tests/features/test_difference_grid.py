@@ -6,8 +6,8 @@ import pytest
 from discreet.errors import InvalidArgument
 from discreet.features.choose import choose
 from discreet.features.difference_grid import difference_grid
-from discreet.features.kernels import Matern, Polynomial, SquaredExponential
 from discreet.features.fourier import FourierFeatures
+from discreet.features.kernels import Matern, Polynomial, SquaredExponential
 
 
 def _without_zero():

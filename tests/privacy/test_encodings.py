@@ -16,7 +16,7 @@ from discreet.privacy.budget import Simulation
 from discreet.privacy.clipping import MOST_ROUNDS, Residual, fixed_point
 from discreet.privacy.encodings import ENCODINGS
 from discreet.privacy.fourier import FourierEncoding
-from discreet.privacy.gram import GramEncoding, _at_most_unit
+from discreet.privacy.gram import GramEncoding, no_longer
 from discreet.privacy.reward import RewardEncoding
 from discreet.trusted.randomness import Seeded, integer_noise
 
@@ -375,7 +375,7 @@ def test_a_vector_that_rounding_made_too_long_is_shortened():
     unit = 1 << 26
     vectors = np.array([[unit, 1, 0], [unit, 0, 0], [-unit, 0, -1], [3, -4, 0]])
     shortened = [[unit - 1, 0, 0], [unit, 0, 0], [1 - unit, 0, 0], [3, -4, 0]]
-    assert _at_most_unit(vectors, 26).tolist() == shortened
+    assert no_longer(vectors, 1 << 52).tolist() == shortened
 
 
 @pytest.mark.parametrize("kind", ENCODINGS.values(), ids=ENCODINGS)

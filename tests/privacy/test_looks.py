@@ -162,7 +162,7 @@ def test_an_epoch_that_is_looked_at_again_has_only_so_many_draws():
     with pytest.raises(InvalidArgument, match="exploration: expected at most 512 draws"):
         make_plan(exploration=Exploration(draws=513))
     for looks, draws in ((None, 512), ((1.0,), 513)):
-        assert make_plan(exploration=Exploration(draws=draws), looks=looks).explore.draws == draws
+        assert make_plan(exploration=Exploration(draws=draws), looks=looks).exploring.draws == draws
 
 
 def test_the_first_epoch_is_looked_at_once():

@@ -24,6 +24,7 @@ from discreet.learning.epoch import Epoch
 from discreet.learning.policy import Policy
 from discreet.privacy.budget import GaussianPrivacy, JointDP
 from discreet.privacy.clipping import SLACK_PER_INTEGER, SMALLEST_STD, Noise, Residual
+from discreet.privacy.directed import MOST_DIRECTIONS
 from discreet.privacy.looks import FOUR_LOOKS, MOST_LOOKS, ONE_LOOK, check_looks, reach
 from discreet.privacy.reward import RewardEncoding
 from discreet.protocol.records import Asked, Told
@@ -35,11 +36,13 @@ HAIR = 1 + 1e-11
 EPOCHS = 8
 
 
-def _plan(mu=1.0, d=1, looks=FOUR_LOOKS, rounds=1):
+def _plan(mu=1.0, d=1, looks=FOUR_LOOKS, rounds=1, encoding="reward"):
     return Plan(
         domain=Box({f"x{i}": (0.0, 1.0) for i in range(d)}),
         privacy=JointDP(GaussianPrivacy(mu).epsilon(DELTA), DELTA, rounds_per_user=rounds),
         features=FEATURES[d],
+        decisions="box" if encoding == "reward" else "candidates",
+        encoding=encoding,
         schedule=Schedule(3),
         looks=looks,
     )
@@ -49,7 +52,12 @@ FEATURES = {
     1: choose(SquaredExponential(0.2), widths=np.ones(1), error=1e-2),
     2: choose(SquaredExponential(0.4), widths=np.ones(2), error=1e-2),
 }
-PLANS = {(mu, d): _plan(mu, d) for mu, d in ((1.0, 1), (0.05, 1), (4.0, 1), (0.5, 2))}
+KINDS = ("reward", "directed")
+PLANS = {
+    (mu, d, kind): _plan(mu, d, encoding=kind)
+    for mu, d in ((1.0, 1), (0.05, 1), (4.0, 1), (0.5, 2))
+    for kind in KINDS
+}
 
 
 # -- epochs
@@ -58,8 +66,10 @@ PLANS = {(mu, d): _plan(mu, d) for mu, d in ((1.0, 1), (0.05, 1), (4.0, 1), (0.5
 def _encoding(plan, residual, directions, *, coarse):
     """As `fit` makes it; coarse integers are as few as the smallest noise allows."""
     mu, width = plan.mu, residual.width
-    plain = RewardEncoding.fit(plan.map, residual, mu, 1.0, 20_000)
-    if coarse:
+    plain = plan.encode_with.fit(plan.map, residual, mu, 1.0, 20_000)
+    if coarse and plan.is_directed:
+        plain = replace(plain, bits=max(1, int(np.ceil(np.log2(SMALLEST_STD * mu / 2) / 2))))
+    elif coarse:
         bits = int(np.ceil(np.log2(SMALLEST_STD * mu / 2 / width**2)))
         plain = replace(plain, bits=bits, noise=Noise(0.0, 2 * width / mu))
         excess = plain.bound(plan.map) / mu
@@ -78,7 +88,7 @@ def _encodings(plan, seed, *, wild=False, count=EPOCHS):
         width = float(rng.choice(np.geomspace(1 / 64, 1.0 if wild else 0.6, 7)))
         prediction = rng.standard_normal(m)
         prediction *= (3.0 if wild else 0.35) * rng.random() / np.linalg.norm(prediction)
-        directions = rng.standard_normal((rng.integers(1, m + 1), m))
+        directions = rng.standard_normal((rng.integers(1, min(m, MOST_DIRECTIONS) + 1), m))
         residual = Residual(prediction, width)
         made.append(_encoding(plan, residual, directions, coarse=wild and bool(rng.integers(2))))
     return made
@@ -160,13 +170,16 @@ def test_no_two_versions_of_a_round_are_further_apart_than_mu(plan, seed, wild):
     if not wild:  # answers reach both ends of every width
         assert found[0, 0] >= 0.98 * plan.mu
         assert found[1, 1] >= 0.98 * plan.mu
-        assert found[1, 2] >= 0.98 * np.sqrt(3.70 / 4) * plan.mu
+        late = 1.0 if plan.is_directed else np.sqrt(3.70 / 4)
+        assert found[1, 2] >= 0.98 * late * plan.mu
 
 
-def test_the_search_finds_noise_that_is_a_twentieth_too_small():
-    plan = PLANS[1.0, 1]
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_search_finds_noise_that_is_a_twentieth_too_small(kind):
+    plan = PLANS[1.0, 1, kind]
     encodings = [
-        replace(each, noise=Noise(0.0, 0.95 * each.noise.cross)) for each in _encodings(plan, 1)
+        replace(each, noise=Noise(0.95 * each.noise.gram, 0.95 * each.noise.cross))
+        for each in _encodings(plan, 1)
     ]
     assert _largest(plan, encodings, (1, 1)) > 1.02 * plan.mu
 
@@ -175,7 +188,7 @@ def test_the_search_finds_noise_that_is_a_twentieth_too_small():
 def test_looks_that_are_refused_would_cost_more(looks):
     with pytest.raises(InvalidArgument, match="looks"):
         check_looks(looks)
-    plan = PLANS[1.0, 1]
+    plan = PLANS[1.0, 1, "reward"]
     encodings = _encodings(plan, 5)
     found = max(_largest(plan, encodings, (1, then), lambda _: looks) for then in (1, 2))
     assert found > 1.003 * plan.mu
@@ -187,10 +200,12 @@ def _f(a, e):
     return (a + e) ** 2 + (a**2 - e**2) ** 2
 
 
+REWARD_PLANS = [plan for key, plan in PLANS.items() if "reward" in key]
+DIRECTED_PLANS = [plan for key, plan in PLANS.items() if "directed" in key]
 unit, shares = st.floats(0.0, 1.0), st.floats(-1.0, 1.0)
 
 
-@given(unit, unit, shares, shares, st.sampled_from(list(PLANS.values())), st.integers(0, 10**6))
+@given(unit, unit, shares, shares, st.sampled_from(REWARD_PLANS), st.integers(0, 10**6))
 def test_truncation_takes_no_release_beyond_its_part(a, e, h, other, plan, seed):
     """(mu / 2)^2 f(A, E) in every release by itself: epochs may differ in how coarse they are.
 
@@ -206,6 +221,26 @@ def test_truncation_takes_no_release_beyond_its_part(a, e, h, other, plan, seed)
     )
     found = np.square((here - there) / encoding.stds(plan.map)).sum()
     assert found <= (plan.mu / 2) ** 2 * _f(a * abs(h), e * abs(other)) * HAIR + 1e-18
+
+
+@settings(max_examples=200)
+@given(
+    unit, unit, shares, shares, unit, unit, st.sampled_from(DIRECTED_PLANS), st.integers(0, 10**6)
+)
+def test_a_release_along_directions_moves_by_no_more_than_its_weights(
+    a, e, h, other, x, y, plan, seed
+):
+    """(mu^2 / 2) (A^2 + E^2), whatever both versions bring and answer, truncation included."""
+    (encoding,) = _encodings(plan, seed, wild=True, count=1)
+    points = np.array([[x] * plan.map.inputs, [y] * plan.map.inputs])
+    predicted = plan.map(points) @ encoding.residual.prediction
+    rewards = predicted + encoding.residual.width * np.array([h, other])
+    here, there = (
+        encoding.encode(plan.map, points[[i]], rewards[[i]], weight)[0]
+        for i, weight in ((0, a), (1, e))
+    )
+    found = np.square((here - there) / encoding.stds(plan.map)).sum()
+    assert found <= plan.mu**2 / 2 * (a**2 + e**2) * HAIR + 1e-18
 
 
 # -- the same through the privatizer
@@ -270,9 +305,16 @@ def accepted_looks(draw, most=5):
 
 
 @settings(max_examples=60)
-@given(accepted_looks(), rounds, rounds, st.integers(0, 10**6), st.sampled_from([0.05, 1.0, 4.0]))
-def test_the_privatizer_spends_no_more_than_mu_on_any_round(looks, here, there, seed, mu):
-    plan = _plan(mu, looks=looks)
+@given(
+    accepted_looks(),
+    rounds,
+    rounds,
+    st.integers(0, 10**6),
+    st.sampled_from([0.05, 1.0, 4.0]),
+    st.sampled_from(KINDS),
+)
+def test_the_privatizer_spends_no_more_than_mu_on_any_round(looks, here, there, seed, mu, kind):
+    plan = _plan(mu, looks=looks, encoding=kind)
     epochs = _epochs(plan, _encodings(plan, seed, wild=bool(seed % 2)), length=3)
     assert _change(plan, epochs, [here], [there]) <= plan.mu * HAIR
 
@@ -294,7 +336,7 @@ def test_two_late_rounds_of_one_person_can_cost_both_shares():
 
 
 def test_the_search_looks_at_what_the_privatizer_releases():
-    plan, rng = PLANS[1.0, 1], np.random.default_rng(9)
+    plan, rng = PLANS[1.0, 1, "reward"], np.random.default_rng(9)
     encodings = _encodings(plan, 3)
     epochs = _epochs(plan, encodings, length=3)
     for times in TIMES:
@@ -307,10 +349,11 @@ def test_the_search_looks_at_what_the_privatizer_releases():
         assert found == pytest.approx(_costs(plan, encodings, *pair)[0], rel=1e-6, abs=1e-12)
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("d", [1, 2])
-def test_what_others_add_does_not_depend_on_who_is_looked_at_beside_them(d):
+def test_what_others_add_does_not_depend_on_who_is_looked_at_beside_them(d, kind):
     """Rounds are looked at again as a batch: to the last integer, it is the sum of its rounds."""
-    plan = _plan(d=d)
+    plan = _plan(d=d, encoding=kind)
     encodings = _encodings(plan, 4, count=5)
     epochs = _epochs(plan, encodings, length=1500)
     own = (np.full(d, 0.3), 0.9, 1)
@@ -401,7 +444,7 @@ def test_what_is_refused_reaches_further(looks):
     try:
         check_looks(looks)
     except InvalidArgument:
-        plan = PLANS[1.0, 1]
+        plan = PLANS[1.0, 1, "reward"]
         assume(reach(looks) > 2.001)
         encodings = _encodings(plan, 8, count=2 * len(looks))
         here, there = ((np.full((1, 1), 0.4), np.array([end])) for end in (-1.0, 1.0))

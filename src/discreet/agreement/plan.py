@@ -6,7 +6,9 @@ field of it is filled in again; one that a stored plan does not have means what 
 there was such a field.
 """
 
+import math
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -15,13 +17,21 @@ import numpy as np
 
 from discreet import checks
 from discreet.agreement import resolve
+from discreet.agreement.beginning import (
+    ContextLaws,
+    FirstActions,
+    Setting,
+    context_laws,
+    first_actions,
+    start_action,
+)
 from discreet.agreement.correlated import Correlated, stream_of
 from discreet.agreement.prior import Prior
 from discreet.agreement.resolve import MOST_ASKS, MOST_DRAWS, Confidence, Decisions
 from discreet.agreement.schedule import Exploration, Schedule
 from discreet.agreement.wording import Wording
 from discreet.domain.box import Box
-from discreet.errors import InvalidArgument, LargeDelta, OutOfReach
+from discreet.errors import InvalidArgument, LargeDelta, OutOfReach, ShortHorizon
 from discreet.features.choose import FeatureChoice, choose
 from discreet.features.kernels import Kernel, SquaredExponential, on_columns
 from discreet.features.leading import POINTS, Coordinate, leading_features
@@ -35,6 +45,8 @@ from discreet.privacy.streams import NoiseChoice, Stream, fitted_buffers
 from discreet.storage import canonical
 
 T = TypeVar("T")
+#: So many people, over mu, teach something where these bring contexts or candidates.
+ENOUGH = 100
 #: What stands before the promise of a plan whose noise came from a seed.
 SIMULATED = "A simulation: nothing here is private. With real noise the plan would promise:"
 
@@ -70,7 +82,12 @@ class Plan:
       for functions of at most this `norm` (in reward units).
     - `buffers`: of `"blt"`; by default the best for the number of releases.
     - `looks`: how a round's budget is divided over the release of its own epoch and the next ones,
-      as weights whose squares add up to at most 1; by default four over the whole box, else one.
+      as weights whose squares add up to at most 1; by default four where that is proven, else one.
+    - `explore`: the actions of the first asks: a list of them, or a region, a `Box` of some
+      coordinates. `start`: an action to begin around. By default first asks fill the domain.
+    - `public_contexts`: who is expected to come: for each context a pair (mean, standard deviation)
+      or the shares of its categories, or a public sample of which these are taken. **It is
+      published with the plan: no participant's row belongs in it.**
 
     >>> from discreet.domain.box import Box
     >>> plan = Plan(domain=Box({"dose": (0, 10)}), privacy=NonPrivate())
@@ -101,6 +118,9 @@ class Plan:
     norm: float | None = field(default=None, metadata=canonical.OPTIONAL)
     buffers: BLT | None = field(default=None, metadata=canonical.OPTIONAL)
     looks: Looks | None = field(default=None, metadata=canonical.OPTIONAL)
+    explore: FirstActions | None = field(default=None, metadata=canonical.OPTIONAL)
+    start: Mapping[str, Setting] | None = field(default=None, metadata=canonical.OPTIONAL)
+    public_contexts: ContextLaws | None = field(default=None, metadata=canonical.OPTIONAL)
     wording: Wording | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -108,6 +128,7 @@ class Plan:
         self._resolve("wording", Wording.of(self))
         self._settle(fill=True)
         self._warn_of_large_delta()
+        self._warn_of_short_horizon()
 
     @classmethod
     def restored(cls, **stored: Any) -> "Plan":
@@ -132,6 +153,12 @@ class Plan:
                 self._resolve(name, checks.number(name, number, above=0.0))
         if self.looks is not None:
             self._resolve("looks", resolve.weights_of(self.looks))
+        if self.explore is not None:
+            self._resolve("explore", first_actions(self.explore, self.domain))
+        if self.start is not None:
+            self._resolve("start", start_action(self.start, self.domain))
+        if self.public_contexts is not None:
+            self._resolve("public_contexts", context_laws(self.public_contexts, self.domain))
         self._resolve("kernel", on_columns(self.kernel, self.domain.columns))
         self.kernel.check(self.domain.dimension)
         if not isinstance(self.features, str) and self.features.inputs != self.domain.dimension:
@@ -160,7 +187,8 @@ class Plan:
         if self.noise == "blt" and self.buffers is None:
             self._resolve("buffers", fitted_buffers(self._releases))
         self._resolve("exploration", self.exploration or resolve.exploration_of(self))
-        if self.looks_again and self.explore.draws > MOST_DRAWS:
+        resolve.check_beginning(self.explore, self.start, self.decisions, self.confidence)
+        if self.looks_again and self.exploring.draws > MOST_DRAWS:
             raise InvalidArgument(
                 "exploration", f"at most {MOST_DRAWS} draws where rounds are looked at again"
             )
@@ -226,6 +254,18 @@ class Plan:
                 stacklevel=4,
             )
 
+    def _warn_of_short_horizon(self) -> None:
+        if self.mu is None or self.horizon is None or self.noise is not None:
+            return
+        needed = math.ceil(ENOUGH / min(self.mu, 1.0)) if self.is_directed else 2 * self.design_asks
+        if self.horizon < needed:
+            warnings.warn(
+                f"{self.horizon} people will hardly teach this plan anything at its epsilon: it "
+                f"takes about {needed}, a larger epsilon, or fewer features",
+                ShortHorizon,
+                stacklevel=4,
+            )
+
     def _resolve(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
@@ -242,7 +282,7 @@ class Plan:
         return _resolved(None if isinstance(self.features, str) else self.features)
 
     @property
-    def explore(self) -> Exploration:
+    def exploring(self) -> Exploration:
         """The resolved exploration."""
         return _resolved(self.exploration)
 
@@ -259,6 +299,12 @@ class Plan:
     def is_directed(self) -> bool:
         """Whether rounds of people whose options nobody may see are encoded along directions."""
         return self._encoding_name == "directed"
+
+    @property
+    def designs_for_people(self) -> bool:
+        """Whether first asks of people with contexts get listed actions, whoever comes."""
+        begins = self.explore is not None or self.start is not None
+        return self.decisions == "context" and (self.is_directed or begins)
 
     @property
     def is_local(self) -> bool:
@@ -408,10 +454,11 @@ class Plan:
     def looks_from(self, first: int) -> Looks:
         """How the rounds of the epoch after `first` asks count in its release and in the next ones.
 
-        The first epoch, which finds level and spread, is looked at once.
+        Over the whole box the first epoch, which finds level and spread, is looked at once.
         """
         again = resolve.may_look_again(self._encoding_name, self.privacy)
-        return self.looks or ONE_LOOK if again and first > 0 else ONE_LOOK
+        again = again and (first > 0 or self.is_directed)
+        return self.looks or ONE_LOOK if again else ONE_LOOK
 
     def most_rounds(self, first: int, length: int) -> int:
         """How many rounds a release may sum, of an epoch of so many asks after `first`.

@@ -156,6 +156,19 @@ def confidence_of(
     return confidence
 
 
+def check_beginning(
+    explore: object, start: object, decisions: Decisions | None, confidence: Confidence | None
+) -> None:
+    """Refuse first actions where they would not be given out."""
+    for name, given in (("explore", explore), ("start", start)):
+        if given is not None and decisions == "candidates":
+            raise InvalidArgument(name, "nothing where people bring candidates: they bring actions")
+        if given is not None and confidence == "theory":
+            raise InvalidArgument(name, "nothing with confidence='theory', which sets first asks")
+    if explore is not None and start is not None:
+        raise InvalidArgument("start", "nothing beside explore, which lists the first actions")
+
+
 # -- how a round is encoded
 
 
@@ -302,9 +315,9 @@ def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Sche
         return Schedule((10 if box else 5) * plan.domain.dimension, 1.1 if box else 1.05)
     if isinstance(plan.privacy, LocalDP):
         return local_schedule(mu, plan.domain, features, box=box)
-    again = plan.looks is not None and len(plan.looks) > 1
     if plan.encoding == "directed":
-        return personal_schedule(mu, plan.horizon, again=again)
+        return personal_schedule(mu, plan.horizon)
+    again = plan.looks is not None and len(plan.looks) > 1
     return joint_schedule(mu, plan.domain, features, box=box, again=again)
 
 

@@ -118,15 +118,16 @@ def joint_schedule(
     return Schedule(max(10 * domain.dimension, typical), growth=1.1 + 0.3 / max(1.0, mu))
 
 
-def personal_schedule(mu: float, horizon: int | None, *, again: bool) -> Schedule:
-    """Where people bring contexts or candidates: a first epoch of 40 / mu, then epochs that grow.
+def personal_schedule(mu: float, horizon: int | None) -> Schedule:
+    """Where people bring contexts or candidates: 20 / mu asks find level and spread, 30 / mu more
+    fill the domain, then epochs grow.
 
-    It is at most a tenth of the horizon: learning begins, however little there is to learn from.
+    They are at most a twentieth and a tenth of the horizon: learning always begins.
     """
-    first = math.ceil(40 / min(mu, 1.0))
-    if horizon is not None:
-        first = min(first, max(1, math.ceil(horizon / 10)))
-    return Schedule(first, growth=1.2 if again else 1.25)
+    scale = 1.0 / min(mu, 1.0)
+    most = math.inf if horizon is None else horizon
+    first, second = min(20 * scale, most / 20), min(30 * scale, most / 10)
+    return Schedule(max(1, math.ceil(first)), growth=1.2, second=max(1, math.ceil(second)))
 
 
 def local_schedule(mu: float, domain: Box, features: FeatureMap, *, box: bool) -> Schedule:

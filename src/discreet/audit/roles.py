@@ -106,8 +106,9 @@ def role_trials() -> Iterator[tuple[RoleGame, str | None]]:
     """Every encoding in both models, as it is; then custodians and clients broken on purpose."""
     for kind in ("gram", "fourier", "announced"):
         yield joint_game(kind), None
-    yield joint_game("reward", looks=ONE_LOOK), None
-    yield joint_game("reward", looks=FOUR_LOOKS), None
+    for kind in ("reward", "directed"):
+        yield joint_game(kind, looks=ONE_LOOK), None
+        yield joint_game(kind, looks=FOUR_LOOKS), None
     for kind in ("gram", "fourier", "reward"):
         yield local_game(kind), None
     for control, custodian in CUSTODIANS.items():

@@ -115,7 +115,7 @@ class Belief:
     @property
     def exploration(self) -> Exploration:
         """The plan's."""
-        return self.plan.explore
+        return self.plan.exploring
 
     def margin(self, std: float) -> float:
         """Half of a 95% credible interval."""

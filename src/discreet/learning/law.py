@@ -14,10 +14,12 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve
 
+from discreet.agreement.beginning import Around, ContextLaws, Shares
 from discreet.arrays import Floats
 from discreet.domain.box import Box, Categorical
 from discreet.learning.search import latin_hypercube
@@ -91,6 +93,20 @@ class Kind:
         single = self.size - len(self._pairs)
         return np.diag(np.where(np.arange(self.size) < single, 1.0, INDEPENDENT))
 
+    def fitted(self, laws: ContextLaws) -> Floats:
+        """The parameters by which each coordinate is as its law says, on its own."""
+        weights, place = np.zeros(self.size), 0
+        for name in self.names:
+            coordinate, law = self.domain.coordinate(name), laws.get(name)
+            own = slice(place, place + coordinate.columns)
+            if isinstance(law, Shares) and isinstance(coordinate, Categorical):
+                weights[own] = _category_slope(coordinate, law)
+            elif isinstance(law, Around):
+                square = len(self.columns) + self._numbers.index(place)
+                weights[place], weights[square] = _number_slopes(coordinate, law)
+            place = own.stop
+        return weights * self._standard[1]
+
     def people(self, tilt: Floats) -> Floats:
         """Rows of what people bring, drawn afresh from the law with these parameters.
 
@@ -143,6 +159,36 @@ def _category(coordinate: Categorical, slope: Floats, uniforms: Floats) -> Float
     return coordinate.vertices[np.minimum(chosen, coordinate.count - 1)]
 
 
+def _category_slope(coordinate: Categorical, law: Shares) -> Floats:
+    """What gives categories their shares; one that nobody is in counts a thousandth."""
+    shares = np.array([max(law.shares.get(value, 0.0), 1e-3) for value in coordinate.values])
+    corners = np.column_stack([2.0 * coordinate.vertices - 1.0, np.ones(coordinate.count)])
+    return solve(corners, np.log(shares))[:-1]
+
+
+def _number_slopes(coordinate: Any, law: Around) -> Floats:
+    """(slope, square) of the density exp(slope z + square z^2) with this mean and deviation.
+
+    The nearest that Newton's method finds: a mean outside the range is taken for its end.
+    """
+    ends = coordinate.scale(np.array([law.mean - law.std, law.mean + law.std]))[:, 0]
+    mean, std = float(np.sum(ends)) - 1.0, max(float(ends[1] - ends[0]), 0.02)
+    mean = min(max(mean, -0.95), 0.95)
+    wanted = np.array([mean, mean**2 + std**2])
+    z = (2.0 * np.arange(CELLS) + 1.0) / CELLS - 1.0
+    psi = np.column_stack([z, z**2])
+    slopes: Floats = np.array([mean, -0.5]) / std**2
+    for _ in range(50):
+        heights = psi @ slopes
+        mass = np.exp(heights - heights.max())
+        mass /= mass.sum()
+        found = mass @ psi
+        spread = (psi * mass[:, None]).T @ psi - np.outer(found, found) + 1e-6 * np.eye(2)
+        step: Floats = np.asarray(solve(spread, wanted - found), np.float64)
+        slopes = slopes + np.clip(step, -5.0, 5.0)
+    return slopes
+
+
 @lru_cache(maxsize=8)
 def _uniforms(sweeps: int, coordinates: int) -> Floats:
     rng = np.random.Generator(np.random.Philox(SWEEPS))
@@ -173,10 +219,10 @@ class Law:
     precision: Floats
 
     @classmethod
-    def even(cls, domain: Box, names: tuple[str, ...]) -> "Law":
-        """Everyone is as likely, and nothing is known."""
+    def before(cls, domain: Box, names: tuple[str, ...], laws: ContextLaws | None = None) -> "Law":
+        """What is believed at first: everyone is as likely, but for what is said in public."""
         kind = Kind(domain, names)
-        return cls(kind, np.zeros(kind.size), kind.prior_precision)
+        return cls(kind, kind.fitted(laws or {}), kind.prior_precision)
 
     @cached_property
     def people(self) -> Floats:

@@ -8,6 +8,7 @@ import hashlib
 
 import numpy as np
 
+from discreet.agreement import beginning
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.agreement.schedule import Exploration
@@ -79,7 +80,7 @@ def _policy(
     posterior = belief.posterior
     rng = _public_generator(plan.digest, key)
     if design and (plan.decisions == "box" or (plan.is_directed and plan.decisions == "context")):
-        return menu_only(plan, spread(plan.domain, min(DESIGN, length), rng))
+        return menu_only(plan, _first_actions(plan, spread(plan.domain, min(DESIGN, length), rng)))
     exploration = Exploration(0.0, 1.0, DESIGN) if design else belief.exploration
     draws = min(exploration.draws, length)
     normals = rng.standard_normal((draws, plan.map.dimension))
@@ -90,6 +91,19 @@ def _policy(
         return menu_only(plan, maximise(score, plan.domain, tilts))
     no_menu = np.zeros((0, plan.domain.dimension))
     return Policy(tilts, packed(posterior.whitening), exploration.optimism, no_menu)
+
+
+def _first_actions(plan: Plan, spread_out: Floats) -> Floats:
+    """What fills the domain, or what the plan begins with."""
+    if plan.explore is None and plan.start is None:
+        return spread_out
+    actions = beginning.design(plan.domain, plan.explore, plan.start, spread_out)
+    if plan.decisions == "context":
+        return actions  # which of them a person may have depends on their context
+    admitted = actions[plan.domain.admits(actions)]
+    if not len(admitted):
+        raise InvalidArgument("explore", f"some action that satisfies {plan.domain.feasible!r}")
+    return admitted
 
 
 def menu_only(plan: Plan, menu: Floats) -> Policy:

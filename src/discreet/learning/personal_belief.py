@@ -85,7 +85,7 @@ class PersonalBelief(Belief):
             Scales(None, plan.noise_variance),
             bank_of(plan).first,
             spending,
-            law=Law.even(plan.domain, names),
+            law=Law.before(plan.domain, names, plan.public_contexts),
         )
 
     # -- the next epoch

@@ -155,7 +155,7 @@ def rule_of(plan: Plan) -> Rule:
     agreed = _agreed(plan)
     stream, encoding = agreed.stream, agreed.encoding
     if agreed.norm is None:
-        return Practical(optimism=plan.explore.optimism, releases=stream.releases)
+        return Practical(optimism=plan.exploring.optimism, releases=stream.releases)
     norm = agreed.norm / _end(plan)
     return Proven.of(plan, stream.strategy, encoding.noise, stream.releases, norm)
 
@@ -177,7 +177,7 @@ class PrefixBelief:
         agreed = _agreed(plan)
         prior = Posterior.prior(plan.map, plan.signal_variance)
         state = agreed.stream.start(agreed.encoding.size(plan.map))
-        return cls(plan, rule_of(plan), state, 0, prior, plan.explore.optimism)
+        return cls(plan, rule_of(plan), state, 0, prior, plan.exploring.optimism)
 
     def encoding_for(self, first: int, length: int, policy: Policy) -> Encoding:
         """The one of every epoch: sums of rounds encoded otherwise would not add up."""
@@ -186,7 +186,7 @@ class PrefixBelief:
     @property
     def exploration(self) -> Exploration:
         """The plan's, as optimistic as the rule says now."""
-        return replace(self.plan.explore, optimism=self.width)
+        return replace(self.plan.exploring, optimism=self.width)
 
     def margin(self, std: float) -> float:
         """How far f may be from a mean with this standard deviation."""

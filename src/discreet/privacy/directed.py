@@ -15,9 +15,10 @@ from discreet.privacy.clipping import (
     Noise,
     Residual,
     fixed_point,
+    noise_bits,
     spare_bits,
 )
-from discreet.privacy.gram import MANY, bits_for, no_longer
+from discreet.privacy.gram import MANY, no_longer
 from discreet.privacy.moments import Moments, gram_of, unpack_moments, upper_triangle
 from discreet.privacy.round_encoding import RoundEncoding
 from discreet.privacy.unit_directions import checked_directions, unit_along
@@ -48,8 +49,8 @@ class DirectedEncoding(RoundEncoding):
     release has: they may depend on the releases before (`streams`). Nothing is left to gain by a
     gram without noise: it costs nothing on top of the rewards, whose noise alone would be 2 w / mu.
 
-    sqrt(A) g and sqrt(A) h are truncated toward zero first and multiplied as integers, so a round
-    is exactly such a matrix, with vectors no longer: truncation costs nothing.
+    sqrt(A) g and sqrt(A) h / w are truncated toward zero first and multiplied as integers, so a
+    round is exactly such a matrix, with vectors no longer: truncation costs nothing.
     """
 
     #: Residuals of answers at the ends of the range reach further than the answers.
@@ -69,13 +70,13 @@ class DirectedEncoding(RoundEncoding):
     ) -> "DirectedEncoding":
         first = np.eye(min(features.dimension, MOST_DIRECTIONS), features.dimension)
         noise = Noise.none() if mu is None else Noise.split(mu, residual.width, 1.0)
-        wanted = 52 if mu is None else bits_for(noise, residual, COARSE_NOISE_BITS)
-        return cls(residual, noise, min(wanted, spare_bits(rounds) - 2) // 2, first)
+        wanted = noise_bits(math.sqrt(2.0) * noise.gram, wanted=COARSE_NOISE_BITS) if mu else 52
+        return cls(residual, noise, min(wanted, spare_bits(rounds)) // 2, first)
 
     @property
     def largest(self) -> int:
-        """The largest absolute entry of one round: ||g||, A <= 1 and |h| <= 2."""
-        return 1 << (2 * self.bits + 2)
+        """The largest absolute entry of one round: (2^bits)^2, because ||g||, |h| / w, A <= 1."""
+        return 1 << (2 * self.bits)
 
     @staticmethod
     def most_integers(features: FeatureMap) -> int:
@@ -111,20 +112,21 @@ class DirectedEncoding(RoundEncoding):
         self, features: FeatureMap, points: Floats, rewards: Floats, weight: float
     ) -> tuple[Integers, Integers]:
         phi, root = features(points), math.sqrt(weight)
-        h = fixed_point(root * self.residual.of(phi, rewards), self.bits)
+        h = fixed_point(root * (self.residual.of(phi, rewards) / self.residual.width), self.bits)
         g = fixed_point(root * self.along(phi), self.bits)
         return h, no_longer(g, math.floor(math.ldexp(weight, 2 * self.bits)))
 
     def decode(self, features: FeatureMap, integers: Integers | Floats, *, asks: int) -> Moments:
         """Gram and cross along the directions, and the spread."""
         values = np.ldexp(integers.astype(np.float64), -2 * self.bits)
-        return unpack_moments(len(self.directions), values)
+        gram, cross, spread = unpack_moments(len(self.directions), values)
+        return Moments(gram, self.residual.width * cross, self.residual.width**2 * spread)
 
     def stds(self, features: FeatureMap) -> Floats:
         rows, columns = upper_triangle(len(self.directions))
         gram = self.noise.gram * np.where(rows == columns, math.sqrt(2.0), 1.0)
-        cross = np.full(len(self.directions), self.noise.cross)
-        spread = [self.noise.spread(self.residual.width)]
+        cross = np.full(len(self.directions), self.noise.cross / self.residual.width)
+        spread = [self.noise.spread(self.residual.width) / self.residual.width**2]
         return np.ldexp(np.concatenate([gram, cross, spread]), 2 * self.bits)
 
     def bound(self, features: FeatureMap) -> float:

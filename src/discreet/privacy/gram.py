@@ -7,14 +7,7 @@ import numpy as np
 
 from discreet.arrays import Floats, Integers
 from discreet.features.maps import FeatureMap
-from discreet.privacy.clipping import (
-    NOISE_BITS,
-    Noise,
-    Residual,
-    fixed_point,
-    noise_bits,
-    spare_bits,
-)
+from discreet.privacy.clipping import Noise, Residual, fixed_point, noise_bits, spare_bits
 from discreet.privacy.moments import Moments, gram_of, unpack_moments, upper_triangle
 from discreet.privacy.round_encoding import RoundEncoding, check_counted_once
 
@@ -111,10 +104,9 @@ class GramEncoding(RoundEncoding):
         return gram_of(self.decode(features, variances, asks=0)) * 2.0 ** (-2 * self.bits)
 
 
-def bits_for(noise: Noise, residual: Residual, wanted: int = NOISE_BITS) -> int:
+def bits_for(noise: Noise, residual: Residual) -> int:
     """Bits for which the widest noise of a gram, a cross vector and a spread is still faithful."""
-    widest = (math.sqrt(2.0) * noise.gram, noise.cross, noise.spread(residual.width))
-    return noise_bits(*widest, wanted=wanted)
+    return noise_bits(math.sqrt(2.0) * noise.gram, noise.cross, noise.spread(residual.width))
 
 
 def no_longer(rows: Integers, square: int) -> Integers:
