@@ -20,6 +20,7 @@ from discreet.agreement.prior import Prior
 from discreet.agreement.resolve import MOST_ASKS, MOST_DRAWS, Confidence, Decisions
 from discreet.agreement.schedule import Exploration, Schedule
 from discreet.agreement.wording import Wording
+from discreet.arrays import Floats
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.features.choose import Method, choose
@@ -418,6 +419,10 @@ class Plan:
     def centred(self, reward: float) -> float:
         """A clipped reward as a number in [-1, 1]."""
         return (self.clip(reward) - self.centre) / self.half_width
+
+    def all_centred(self, rewards: Floats) -> Floats:
+        """As `centred`, of many."""
+        return (np.clip(rewards, *self.rewards) - self.centre) / self.half_width
 
 
 def _resolved(value: T | None) -> T:

@@ -216,8 +216,8 @@ def plan_of_problem(
     import numpy as np
 
     from discreet.privacy.budget import LocalDP
+    from discreet.simulation.people import kind_of
     from discreet.simulation.play import Setting, plan_for
-    from discreet.simulation.worlds import kind_of
 
     rng = np.random.Generator(np.random.Philox(0))
     model: Trust = "local" if isinstance(privacy, LocalDP) else "joint"

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet import checks
-from discreet.arrays import Floats, Integers, as_rows, frozen
+from discreet.arrays import Floats, Integers, as_rows, frozen, remembered
 from discreet.errors import InvalidArgument
 from discreet.features.kernels import Polynomial
+from discreet.features.waves import waves
 
 
 class Group(NamedTuple):
@@ -93,36 +94,28 @@ class FourierFeatures:
     def _amplitudes(self) -> Floats:
         return np.sqrt(self.weights)
 
-    @cached_property
-    def _columns(self) -> tuple[Floats, ...]:
-        return tuple(np.ascontiguousarray(column) for column in self.frequencies.T)
+    def _waves(self, rows: Floats) -> tuple[Floats, Floats]:
+        return waves(rows, self.frequencies, self.indices, self.spacing)
 
-    def _phases(self, x: Floats) -> Floats:
-        # One coordinate after the other, never a matrix product: a row's phases do not depend
-        # on the rows beside it, to the last bit.
-        phases = x[:, 0, None] * self._columns[0]
-        for j in range(1, len(self._columns)):
-            phases += x[:, j, None] * self._columns[j]
-        return phases
-
+    @remembered
     def __call__(self, x: ArrayLike) -> Floats:
         """phi at each row of x: an n x m matrix."""
         rows = as_rows("x", x, self.inputs)
-        phases = self._phases(rows)
+        cosines, sines = self._waves(rows)
         count, zeros = len(self.weights), self._zeros
         features = np.empty((len(rows), 2 * count - zeros))
-        np.multiply(np.cos(phases), self._amplitudes, out=features[:, :count])
-        np.multiply(np.sin(phases[:, zeros:]), self._amplitudes[zeros:], out=features[:, count:])
+        np.multiply(cosines, self._amplitudes, out=features[:, :count])
+        np.multiply(sines[:, zeros:], self._amplitudes[zeros:], out=features[:, count:])
         return features
 
     def gradient(self, x: ArrayLike, coefficients: ArrayLike) -> Floats:
         """d/dx of coefficients . phi(x), at each row: n x d; coefficients (m,) or (n, m)."""
         rows = as_rows("x", x, self.inputs)
         c = coefficients_of(coefficients, len(rows), self.dimension)
-        phases = self._phases(rows)
+        cosines, sines = self._waves(rows)
         count, zeros = len(self.weights), self._zeros
-        slope = -c[:, :count] * np.sin(phases)
-        slope[:, zeros:] += c[:, count:] * np.cos(phases[:, zeros:])
+        slope = -c[:, :count] * sines
+        slope[:, zeros:] += c[:, count:] * cosines[:, zeros:]
         return (slope * self._amplitudes) @ self.frequencies
 
 

@@ -1,6 +1,6 @@
 """The benchmark problems, exactly.
 
-What a problem has, and may have, is said by `worlds.Problem`.
+What a problem has, and may have, is said by `people.Problem`.
 """
 
 import importlib
@@ -15,7 +15,8 @@ from discreet.arrays import Floats
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument
 from discreet.features.kernels import Kernel, Learned, SquaredExponential
-from discreet.simulation.worlds import MakeProblem, Problem
+from discreet.simulation.people import Problem
+from discreet.simulation.worlds import MakeProblem
 
 #: What every problem has.
 PARTS = ("domain", "rewards", "decision_set", "mean", "reward")
@@ -46,7 +47,11 @@ class Function:
 
     def reward(self, x: Floats, rng: np.random.Generator) -> float:
         """The mean at one point, plus noise."""
-        return float(self.formula(x[None, :])[0] + self.noise_std * rng.standard_normal())
+        return float(self.answers(x[None, :], rng)[0])
+
+    def answers(self, x: Floats, rng: np.random.Generator) -> Floats:
+        """As `reward`, to every row."""
+        return self.formula(x) + self.noise_std * rng.standard_normal(len(x))
 
 
 def camelback(x: Floats) -> Floats:
@@ -137,7 +142,11 @@ class Bumps:
 
     def reward(self, x: Floats, rng: np.random.Generator) -> float:
         """1 with probability f(x), else 0."""
-        return float(rng.random() < self.mean(x[None, :])[0])
+        return float(self.answers(x[None, :], rng)[0])
+
+    def answers(self, x: Floats, rng: np.random.Generator) -> Floats:
+        """As `reward`, to every row."""
+        return (rng.random(len(x)) < self.mean(x)).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +183,11 @@ class Ridges:
 
     def reward(self, x: Floats, rng: np.random.Generator) -> float:
         """The mean at one point, plus Laplace noise of standard deviation 0.2."""
-        return float(self.mean(x[None, :])[0] + rng.laplace(scale=0.2 / math.sqrt(2)))
+        return float(self.answers(x[None, :], rng)[0])
+
+    def answers(self, x: Floats, rng: np.random.Generator) -> Floats:
+        """As `reward`, to every row."""
+        return self.mean(x) + rng.laplace(scale=0.2 / math.sqrt(2), size=len(x))
 
 
 def _uniform_in_ball(count: int, rng: np.random.Generator) -> Floats:
