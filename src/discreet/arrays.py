@@ -83,7 +83,7 @@ def distinct_rows(matrix: Floats) -> tuple[Floats, Indices]:
 
 Owner = TypeVar("Owner")
 Given = TypeVar("Given")
-Found = TypeVar("Found")
+Found = TypeVar("Found", bound="NDArray[Any] | tuple[NDArray[Any], ...]")
 
 
 def remembered(method: Callable[[Owner, Given], Found]) -> Callable[[Owner, Given], Found]:
@@ -96,17 +96,15 @@ def remembered(method: Callable[[Owner, Given], Found]) -> Callable[[Owner, Give
 
     @wraps(method)
     def once(self: Owner, given: Given) -> Found:
-        if not isinstance(given, np.ndarray):
+        flags = getattr(given, "flags", None)
+        if flags is None or flags.writeable or not flags.owndata:
             return method(self, given)
-        array = cast(NDArray[Any], given)
-        if array.flags.writeable or not array.flags.owndata:
-            return method(self, given)
-        own, key = known.setdefault(self, {}), id(array)
+        own, key = known.setdefault(self, {}), id(given)
         if key not in own:
             found = method(self, given)
             for part in found if isinstance(found, tuple) else (found,):
-                cast(NDArray[Any], part).setflags(write=False)
-            own[key] = weakref.ref(array, lambda _: own.pop(key, None)), found
+                part.setflags(write=False)
+            own[key] = weakref.ref(given, lambda _: own.pop(key, None)), found
         return own[key][1]
 
     return once

@@ -41,8 +41,6 @@ from discreet.trusted.privatizer import Privatizer
 LINE = Box({"dose": (0, 10)})
 RULE = "dose + age < 95"
 CONTEXT = Box({"dose": (0, 10), "age": Integer(18, 90)}, context=["age"], feasible=RULE)
-    {"dose": (0, 10), "age": Integer(18, 90)}, context=["age"], feasible="dose + age < 95"
-)
 ARMS = Box({"dose": (0, 1), "arm": Categorical(("a", "b", "c"))})
 BALL = Box({"x": (-1, 1), "y": (-1, 1)}, shape="ball", context=["y"])
 

@@ -51,7 +51,7 @@ def _lines(path: Path) -> list[bytes]:
     try:
         return path.read_bytes().split(b"\n")[:-1] if path.exists() else []
     except OSError as error:
-        raise InvalidArgument("--resume", f"a file to go on from ({error.strerror})") from None
+        raise InvalidArgument("resume", f"a file to go on from ({error.strerror})") from None
 
 
 def _read(path: Path, head: object) -> dict[str, Any]:
@@ -60,10 +60,10 @@ def _read(path: Path, head: object) -> dict[str, Any]:
         rows = {each["run"]: each["row"] for each in rest}
         known: Any = first["settings"]
     except (ValueError, KeyError, TypeError):
-        raise InvalidArgument("--resume", "a file that this command wrote", str(path)) from None
+        raise InvalidArgument("resume", "a file that this command wrote", str(path)) from None
     if first != json.loads(json.dumps(head)):
         words = f"a file of these settings, not of {json.dumps(known)}"
-        raise InvalidArgument("--resume", words, str(path))
+        raise InvalidArgument("resume", words, str(path))
     # What was cut short goes, or the next line would be joined to it.
     whole = b"".join(line + b"\n" for line in _lines(path))
     if whole != path.read_bytes():
@@ -73,7 +73,7 @@ def _read(path: Path, head: object) -> dict[str, Any]:
 
 def _begin(path: Path, head: object) -> None:
     if path.exists() and path.stat().st_size:
-        raise InvalidArgument("--resume", "a file that this command wrote", str(path))
+        raise InvalidArgument("resume", "a file that this command wrote", str(path))
     _replace(path, _line(head))
 
 
@@ -83,9 +83,7 @@ def _replace(path: Path, data: bytes) -> None:
         draft.write_bytes(data)
         draft.replace(path)
     except OSError as error:
-        raise InvalidArgument(
-            "--resume", f"a file that can be written ({error.strerror})"
-        ) from None
+        raise InvalidArgument("resume", f"a file that can be written ({error.strerror})") from None
 
 
 def _append(path: Path, line: object) -> None:
