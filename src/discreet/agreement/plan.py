@@ -322,9 +322,11 @@ class Plan:
 
     @property
     def _releases(self) -> int | None:
-        if self.horizon is None:
-            return None
-        return _resolved(self.schedule).releases(self.horizon)
+        return None if self.horizon is None else self.releases_of(self.horizon)
+
+    def releases_of(self, asks: int) -> int:
+        """How many epochs so many asks take."""
+        return _resolved(self.schedule).releases(asks)
 
     @cached_property
     def correlated(self) -> Correlated | None:

@@ -71,8 +71,6 @@ def forecast(
     """
     if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidArgument("plan", "a Plan")
-    if plan.noise is not None:
-        raise InvalidArgument("plan", "independent noise: simulate the prefix estimator instead")
     length = _checked_rounds(plan, rounds)
     seed, functions = checks.whole("seed", seed), checks.count("functions", functions)
     levels = _levels(plan, epsilons, delta)
@@ -133,8 +131,11 @@ def foreseen(plan: Plan, belief: Belief, asks: int) -> float:
     """
     points, posterior = public_points(plan.domain), belief.posterior
     menu = points if plan.decisions == "box" else points[:0]
-    encoding = belief.encoding_for(belief.scales.asked, asks, menu)
-    encoding = plan.noise_of_sum(encoding, asks)
+    if plan.correlated is None:
+        encoding = belief.encoding_for(belief.scales.asked, asks, menu)
+        encoding = plan.noise_of_sum(encoding, asks)
+    else:
+        encoding = plan.correlated.prefix_of(plan.releases_of(asks))
     unknown = float(posterior.variance(points).mean())
     line = belief.line(encoding.residual, unknown)
     after = expected_posterior(posterior, encoding, asks, line, points)
@@ -291,10 +292,15 @@ def _levels(
 def _under(plan: Plan, privacy: Privacy, rounds: int) -> Plan:
     """The same plan under other privacy; what is left to defaults follows it."""
     joint = isinstance(privacy, JointDP)
+    independent = {} if joint else dict.fromkeys(("noise", "confidence", "norm"))
     with _quiet():
-        default = replace(plan, schedule=None, exploration=None, encoding="auto", looks=None)
+        default = replace(
+            plan, schedule=None, exploration=None, encoding="auto", looks=None, buffers=None
+        )
         return replace(
             plan,
+            **independent,
+            buffers=None if default.buffers == plan.buffers or not joint else plan.buffers,
             privacy=privacy,
             horizon=rounds,
             schedule=None if default.schedule == plan.schedule else plan.schedule,
