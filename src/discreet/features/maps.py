@@ -17,7 +17,7 @@ from discreet import checks
 from discreet.arrays import Floats, Integers, as_rows, frozen, remembered
 from discreet.errors import InvalidArgument
 from discreet.features.kernels import Polynomial
-from discreet.features.waves import waves
+from discreet.features.waves import wave_blocks, waves
 
 
 class Group(NamedTuple):
@@ -94,25 +94,23 @@ class FourierFeatures:
     def _amplitudes(self) -> Floats:
         return np.sqrt(self.weights)
 
-    def _waves(self, rows: Floats) -> tuple[Floats, Floats]:
-        return waves(rows, self.frequencies, self.indices, self.spacing)
-
     @remembered
     def __call__(self, x: ArrayLike) -> Floats:
         """phi at each row of x: an n x m matrix."""
         rows = as_rows("x", x, self.inputs)
-        cosines, sines = self._waves(rows)
-        count, zeros = len(self.weights), self._zeros
+        count, zeros, amplitudes = len(self.weights), self._zeros, self._amplitudes[:, None]
         features = np.empty((len(rows), 2 * count - zeros))
-        np.multiply(cosines, self._amplitudes, out=features[:, :count])
-        np.multiply(sines[:, zeros:], self._amplitudes[zeros:], out=features[:, count:])
+        blocks = wave_blocks(rows, self.frequencies, self.indices, self.spacing)
+        for some, (cosines, sines) in blocks:
+            features[some, :count] = (amplitudes * cosines).T
+            features[some, count:] = (amplitudes * sines)[zeros:].T
         return features
 
     def gradient(self, x: ArrayLike, coefficients: ArrayLike) -> Floats:
         """d/dx of coefficients . phi(x), at each row: n x d; coefficients (m,) or (n, m)."""
         rows = as_rows("x", x, self.inputs)
         c = coefficients_of(coefficients, len(rows), self.dimension)
-        cosines, sines = self._waves(rows)
+        cosines, sines = waves(rows, self.frequencies, self.indices, self.spacing)
         count, zeros = len(self.weights), self._zeros
         slope = -c[:, :count] * sines
         slope[:, zeros:] += c[:, count:] * cosines[:, zeros:]

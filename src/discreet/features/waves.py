@@ -7,6 +7,8 @@ them by log2 |n_j| + d such sums, each of which adds two roundings. A product ta
 time of a cosine. No row's arithmetic touches another row, so a row's bits are its own.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from discreet.arrays import Floats, Integers
@@ -24,17 +26,26 @@ def waves(
     >>> cosines.round(3).tolist(), sines.round(3).tolist()
     ([[1.0, 0.54]], [[0.0, 0.841]])
     """
-    if indices is None or spacing is None:
-        phases = _phases(points, frequencies)
-        return np.cos(phases), np.sin(phases)
-    cosines, sines = np.empty((2, len(points), len(indices)))
-    for start in range(0, len(points), ROWS):
-        some = points[start : start + ROWS].T
-        found = _multiples(spacing[0] * some[0], indices[:, 0])
-        for j in range(1, len(spacing)):
-            found = _sum(found, _multiples(spacing[j] * some[j], indices[:, j]))
-        cosines[start : start + ROWS], sines[start : start + ROWS] = found[0].T, found[1].T
+    cosines, sines = np.empty((2, len(points), len(frequencies)))
+    for some, (own_cosines, own_sines) in wave_blocks(points, frequencies, indices, spacing):
+        cosines[some], sines[some] = own_cosines.T, own_sines.T
     return cosines, sines
+
+
+def wave_blocks(
+    points: Floats, frequencies: Floats, indices: Integers | None, spacing: tuple[float, ...] | None
+) -> Iterator[tuple[slice, tuple[Floats, Floats]]]:
+    """The same for some points after the others, each (frequencies, points)."""
+    for start in range(0, len(points), ROWS):
+        some = slice(start, start + ROWS)
+        if indices is None or spacing is None:
+            phases = _phases(points[some], frequencies).T
+            yield some, (np.cos(phases), np.sin(phases))
+            continue
+        found = _multiples(spacing[0] * points[some, 0], indices[:, 0])
+        for j in range(1, len(spacing)):
+            found = _sum(found, _multiples(spacing[j] * points[some, j], indices[:, j]))
+        yield some, found
 
 
 def _phases(points: Floats, frequencies: Floats) -> Floats:
@@ -48,7 +59,7 @@ def _phases(points: Floats, frequencies: Floats) -> Floats:
 def _multiples(angle: Floats, numbers: Integers) -> tuple[Floats, Floats]:
     """cos and sin of whole multiples of angles, each (multiples, angles)."""
     most = int(np.abs(numbers).max(initial=1))
-    cosines, sines = np.empty((most + 1, len(angle))), np.empty((most + 1, len(angle)))
+    cosines, sines = np.empty((2, 2 * most + 1, len(angle)))  # those below zero come last
     cosines[0], sines[0] = 1.0, 0.0
     cosines[1], sines[1] = np.cos(angle), np.sin(angle)
     known = 1
@@ -58,8 +69,8 @@ def _multiples(angle: Floats, numbers: Integers) -> tuple[Floats, Floats]:
         both = cosines[low], sines[low]
         cosines[top], sines[top] = _sum(both, (cosines[known], sines[known]))
         known += more
-    places = np.abs(numbers)
-    return cosines[places], np.sign(numbers)[:, None] * sines[places]
+    cosines[most + 1 :], sines[most + 1 :] = cosines[most:0:-1], -sines[most:0:-1]
+    return cosines[numbers], sines[numbers]
 
 
 def _sum(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:

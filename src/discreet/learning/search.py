@@ -19,8 +19,9 @@ from discreet.domain.unit_cube import radius_left
 from discreet.errors import Refused
 from discreet.features.maps import AdditiveFeatures, FeatureMap
 
-#: How many points of the domain are compared before the best are refined.
-POOL = 1024
+#: How many points of the domain are compared before the best are refined; of one coordinate under
+#: each of many contexts.
+POOL, SMALLEST_POOL = 1024, 256
 #: How many of them are refined by gradients, and how far apart they are.
 STARTS = 6
 APART = 0.15
@@ -104,8 +105,8 @@ def maximise_under(score: Score, domain: Box, tilts: Floats, contexts: Floats) -
     )
     rows, own = starts.reshape(-1, starts.shape[-1]), np.repeat(tilts, starts.shape[1], axis=0)
     found = _climb(score, domain, rows, own, given=True)
-    found = _along_border(score, domain, found, own, given=True)
     best = _best_option(score, domain, found.reshape(starts.shape), tilts)
+    best = _along_border(score, domain, best, tilts, given=True)
     return _climb(score, domain, best, tilts, given=True)
 
 
@@ -171,11 +172,12 @@ def _starts(score: Score, pool: Floats, tilts: Floats) -> Floats:
 def _starts_under(score: Score, domain: Box, tilts: Floats, contexts: Floats) -> Floats:
     """As `_starts`, from a pool under each context."""
     rng = np.random.Generator(np.random.Philox(POOL))
-    uniforms = latin_hypercube(POOL, len(domain.free), rng)
+    size = min(POOL, SMALLEST_POOL << (len(domain.free) - 1))
+    uniforms = latin_hypercube(size, len(domain.free), rng)
     pools = domain.under(np.clip(1.1 * uniforms - 0.05, 0.0, 1.0), contexts)
     flat = pools.reshape(-1, pools.shape[2])
     values = np.where(
-        domain.admits(flat), score.values(flat, np.repeat(tilts, POOL, axis=0)), -np.inf
+        domain.admits(flat), score.values(flat, np.repeat(tilts, size, axis=0)), -np.inf
     ).reshape(pools.shape[:2])
     if values.max(axis=1).min() == -np.inf:
         raise Refused("no action satisfies the plan's feasibility predicate in this context")
