@@ -1,5 +1,8 @@
 """Arrays by what they hold, arrays that nobody can write to, and points as rows."""
 
+import weakref
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -60,3 +63,48 @@ def as_rows(argument: str, given: ArrayLike, columns: int | None = None) -> Floa
         if not fits:
             raise InvalidArgument(argument, f"rows of {columns} finite numbers")
     return matrix
+
+
+def distinct_rows(matrix: Floats) -> tuple[Floats, Indices]:
+    """The different rows, and which of them each row is.
+
+    >>> places, which = distinct_rows(np.array([[0.5, 1.0], [0.2, 0.0], [0.5, 1.0]]))
+    >>> places.tolist(), which.tolist()
+    ([[0.2, 0.0], [0.5, 1.0]], [1, 0, 1])
+    """
+    order = np.lexsort(matrix.T[::-1])
+    ordered = matrix[order]
+    begins = np.ones(len(matrix), dtype=np.bool_)
+    begins[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    which = np.empty(len(matrix), dtype=np.intp)
+    which[order] = np.cumsum(begins) - 1
+    return ordered[begins], which
+
+
+Owner = TypeVar("Owner")
+Given = TypeVar("Given")
+Found = TypeVar("Found", bound="NDArray[Any] | tuple[NDArray[Any], ...]")
+
+
+def remembered(method: Callable[[Owner, Given], Found]) -> Callable[[Owner, Given], Found]:
+    """A method that computes once for an array that nobody can write to, as long as both live.
+
+    What it returns then is shared, and cannot be written to either.
+    """
+    known: weakref.WeakKeyDictionary[Any, dict[int, tuple[Any, Found]]]
+    known = weakref.WeakKeyDictionary()
+
+    @wraps(method)
+    def once(self: Owner, given: Given) -> Found:
+        flags = getattr(given, "flags", None)
+        if flags is None or flags.writeable or not flags.owndata:
+            return method(self, given)
+        own, key = known.setdefault(self, {}), id(given)
+        if key not in own:
+            found = method(self, given)
+            for part in found if isinstance(found, tuple) else (found,):
+                part.setflags(write=False)
+            own[key] = weakref.ref(given, lambda _: own.pop(key, None)), found
+        return own[key][1]
+
+    return once

@@ -93,7 +93,7 @@ def test_the_problem_that_a_page_writes_can_be_played_by_its_name(tmp_path, monk
         app([*words[1:], *few], prog_name="discreet", standalone_mode=False)
         found = json.loads(capsys.readouterr().out)
         assert (found["problem"], found["rounds"]) == ("clinic:clinic", 30)
-    assert len(commands) == 2
+    assert len(commands) == 3
     sys.modules.pop("clinic")
 
 

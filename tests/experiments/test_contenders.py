@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.experiments.batched import play_batched
 from discreet.experiments.contenders import CONTENDERS, TUNED, Trial, play
 from discreet.experiments.paper import (
     BOX_STEPS,
@@ -27,7 +26,7 @@ from discreet.learning.theory import calibrated
 from discreet.privacy.budget import GaussianPrivacy, JointDP
 from discreet.privacy.clipping import Noise
 from discreet.privacy.correlation import BLT, SquareRoot, Tree
-from discreet.simulation.play import Setting
+from discreet.simulation.play import Setting, simulate
 from discreet.simulation.problems import find_problem
 
 
@@ -48,7 +47,7 @@ def test_a_way_without_a_name_is_refused():
 def test_a_curve_is_the_regret_so_far_after_evenly_spaced_rounds():
     found = play(Trial("camelback", "ours", 1.0, 0.1, 320, 3, 0))
     setting = Setting("joint", 320, privacy=JointDP(1.0, 0.1))
-    regrets = play_batched(find_problem("camelback"), setting, seed=3).regrets
+    regrets = simulate(find_problem("camelback"), setting, seed=3).regrets
     assert list(found.regrets) == list(range(10, 321, 10))
     for t, so_far in found.regrets.items():
         assert so_far == pytest.approx(regrets[:t].sum(), abs=1e-3)

@@ -1,25 +1,19 @@
 """Long simulations, the growth of regret, and what lies between local and joint privacy."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.support.plain_sums import LookedAt
 
 from discreet.agreement.plan import Schedule
 from discreet.errors import InvalidArgument
-from discreet.experiments import batched as crowds
 from discreet.experiments import growth, paper_figures
 from discreet.experiments import shuffling as between
-from discreet.experiments.batched import decision_sets, play_batched
 from discreet.experiments.contenders import Played, play
 from discreet.experiments.growth import WAY, growth_of, growth_trials
-from discreet.learning.study import Study
 from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate
-from discreet.simulation.play import Setting, plan_for
-from discreet.simulation.problems import Bumps, find_problem
-from discreet.simulation.worlds import World
+from discreet.simulation.play import Setting, simulate
+from discreet.simulation.problems import find_problem
 
 MODELS = {"none": NonPrivate(), "joint": JointDP(5.0, 0.1), "local": LocalDP(5.0, 0.1)}
 
@@ -49,7 +43,7 @@ def _rows(exponent=0.5, runs=3, spread=0.0):
 )
 def test_a_crowd_is_fixed_by_its_seed(name, model):
     setting = Setting(model=model, rounds=60, privacy=MODELS[model])
-    one, two = (play_batched(find_problem(name), setting, seed=3) for _ in range(2))
+    one, two = (simulate(find_problem(name), setting, seed=3) for _ in range(2))
     assert (one.regrets == two.regrets).all()
     assert one.regrets.shape == (60,)
     assert one.regrets.min() >= -1e-6
@@ -60,7 +54,7 @@ def test_a_crowd_is_fixed_by_its_seed(name, model):
 
 def test_a_crowd_chooses_as_its_people_would_one_by_one():
     setting = Setting(model="local", rounds=80, privacy=MODELS["local"])
-    study = play_batched(find_problem("synthetic"), setting, seed=3).study
+    study = simulate(find_problem("synthetic"), setting, seed=3).study
     plan, epoch, rng = study.plan, study.epochs[-1], np.random.default_rng(0)
     sets = plan.domain.spread(rng.random((20 * 5, 2)), context=None).reshape(20, 5, 2)
     chosen = epoch.policy.choose(plan.map, np.arange(20), list(sets))
@@ -68,49 +62,6 @@ def test_a_crowd_chooses_as_its_people_would_one_by_one():
         epoch.policy.choose(plan.map, np.array([i]), [options])[0] for i, options in enumerate(sets)
     ]
     assert chosen.tolist() == alone
-
-
-def test_a_crowd_is_looked_at_again_as_often_as_its_plan_says(monkeypatch):
-    """Every sum before its noise, by the plain sums of `looked`; people come seven at a time."""
-    acted, found = [], []
-
-    def act(*arguments, _act=crowds._act):
-        acted.append(_act(*arguments))
-        return acted[-1]
-
-    def released(plan, epoch, sums, rng, _release=crowds._release):
-        points = np.concatenate([crowd.points for crowd in acted])
-        rewards = [plan.centred(reward) for crowd in acted for reward in crowd.rewards]
-        expected = looked_at.sums(epoch, points, np.array(rewards))
-        found.append((sums.tolist(), expected.tolist()))
-        acted.clear()
-        return _release(plan, epoch, sums, rng)
-
-    monkeypatch.setattr(crowds, "TOGETHER", 7)
-    monkeypatch.setattr(crowds, "_act", act)
-    monkeypatch.setattr(crowds, "_release", released)
-    world = World.draw(find_problem("camelback"), seed=3, run=0)
-    setting = Setting(model="joint", rounds=150, privacy=JointDP(5.0, 1e-3))
-    plan = plan_for(world.problem, setting, world.decisions, "a crowd")
-    plan = replace(plan, schedule=Schedule(12, 1.2))
-    looked_at = LookedAt(plan)
-    crowds.play_study(world, Study(plan), setting.rounds)
-    assert len(plan.looks) == 4
-    assert len(found) >= 6
-    assert all(sums == expected for sums, expected in found)
-
-
-def test_many_decision_sets_have_the_law_of_one():
-    problem, rng = Bumps.draw(np.random.default_rng(0)), np.random.default_rng(1)
-    sets = decision_sets(problem, 50, rng)
-    assert sets.shape == (50, 25, 2)
-    values = problem.mean(sets.reshape(-1, 2)).reshape(50, 25)
-    assert (values[:, 0] >= 0.8).all()
-    assert (values[:, 1:] <= 0.6).all()
-    single = np.array([problem.mean(problem.decision_set(rng)) for _ in range(200)])
-    assert np.sort(values)[:, :24].mean() == pytest.approx(np.sort(single)[:, :24].mean(), abs=0.04)
-    alone = type("Alone", (), {"decision_set": lambda self, rng: np.ones((3, 2))})()
-    assert decision_sets(alone, 4, rng).shape == (4, 3, 2)
 
 
 # -- growth

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+from discreet.agreement.plan import Plan
 from discreet.domain.box import Box, Categorical, Continuous, Integer
 from discreet.errors import Refused
 from discreet.features.choose import choose
 from discreet.features.kernels import Additive, Linear, Part, Polynomial, SquaredExponential
 from discreet.learning.posterior import Posterior
-from discreet.learning.search import Score, latin_hypercube, maximise, spread
+from discreet.learning.search import Score, latin_hypercube, maximise, maximise_under, spread
+from discreet.privacy.budget import NonPrivate
 
 XY = {"x": (0, 1), "y": (0, 1)}
 # Name: domain, lengthscale, grid points of a continuous coordinate.
@@ -231,3 +233,26 @@ def test_groups_that_share_a_coordinate_are_not_maximised_one_by_one(optimism):
     score = Score(posterior.features, posterior.whitening, optimism)
     best = score.values(maximise(score, domain, tilts), tilts)
     assert (best >= score.table(_grid(domain, 201), tilts).max(axis=1) - 1e-6).all()
+
+
+@pytest.mark.parametrize("rule", [None, "dose * age <= 400"])
+def test_many_contexts_in_one_search_have_the_maxima_of_one_search_each(rule):
+    box = Box({"dose": (0, 10), "pills": Integer(1, 4), "age": (18, 90)}, ["age"], rule)
+    plan = Plan(domain=box, kernel=SquaredExponential(0.3), privacy=NonPrivate())
+    rng = np.random.default_rng(0)
+    tilts = rng.standard_normal((12, plan.map.dimension))
+    contexts = rng.random((12, 1))
+    score = Score(plan.map, np.empty((0, 0)), optimism=0.0)
+    together = maximise_under(score, box, tilts, contexts)
+    alone = np.concatenate(
+        [
+            maximise(score, box, tilt[None, :], context=own)
+            for tilt, own in zip(tilts, contexts, strict=True)
+        ]
+    )
+    assert (together[:, -1] == contexts[:, 0]).all()
+    assert box.admits(together).all()
+    scale = score.values(alone, tilts).std()
+    assert score.values(together, tilts) == pytest.approx(
+        score.values(alone, tilts), abs=0.02 * scale
+    )

@@ -469,3 +469,14 @@ def test_the_figure_shows_each_level_between_the_yardsticks(monkeypatch, tmp_pat
     assert shown == pytest.approx(wanted)
     looks = {(line.get_linestyle(), line.get_marker()) for line in curves.values()}
     assert len(looks) == len(curves)  # they differ without colour
+
+
+@pytest.mark.parametrize("noise", ["tree", "blt"])
+def test_correlated_noise_is_forecast_with_the_noise_of_its_prefixes(noise):
+    given = plan(noise=noise, schedule=Schedule(10, growth=1.3), horizon=120)
+    found = forecast(given, (0.5, 8.0), functions=2)
+    noisy, clear = found.private
+    assert noisy.explained < clear.explained < found.not_private.explained
+    assert clear.epochs == given.releases_of(120)
+    assert clear.noise_std < noisy.noise_std
+    assert found.not_private.noise_std == 0.0

@@ -50,6 +50,12 @@ class Correlated:
         noise = Noise(plain.noise.gram * cost / mu, plain.noise.cross * cost / mu)
         return cls(stream, replace(plain, noise=noise), norm)
 
+    def prefix_of(self, releases: int) -> Encoding:
+        """The encoding with the noise that the sums of all rounds have, at most, so far."""
+        std = max(map(self.stream.std, range(1, releases + 1)))
+        noise = Noise(std * self.encoding.noise.gram, std * self.encoding.noise.cross)
+        return replace(self.encoding, noise=noise)
+
     def allows(self, encoding: Encoding) -> bool:
         """Whether this is the one encoding, with at least its noise; a hair is for rounding."""
         noise, least = encoding.noise, self.encoding.noise

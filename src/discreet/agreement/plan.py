@@ -30,6 +30,7 @@ from discreet.agreement.prior import Prior
 from discreet.agreement.resolve import MOST_ASKS, MOST_DRAWS, Confidence, Decisions
 from discreet.agreement.schedule import Exploration, Schedule
 from discreet.agreement.wording import Wording
+from discreet.arrays import Floats
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument, LargeDelta, OutOfReach, ShortHorizon
 from discreet.features.choose import FeatureChoice, choose
@@ -404,9 +405,11 @@ class Plan:
 
     @property
     def _releases(self) -> int | None:
-        if self.horizon is None:
-            return None
-        return _resolved(self.schedule).releases(self.horizon)
+        return None if self.horizon is None else self.releases_of(self.horizon)
+
+    def releases_of(self, asks: int) -> int:
+        """How many epochs so many asks take."""
+        return _resolved(self.schedule).releases(asks)
 
     @cached_property
     def correlated(self) -> Correlated | None:
@@ -502,6 +505,10 @@ class Plan:
     def centred(self, reward: float) -> float:
         """A clipped reward as a number in [-1, 1]."""
         return (self.clip(reward) - self.centre) / self.half_width
+
+    def all_centred(self, rewards: Floats) -> Floats:
+        """As `centred`, of many."""
+        return (np.clip(rewards, *self.rewards) - self.centre) / self.half_width
 
 
 def _resolved(value: T | None) -> T:

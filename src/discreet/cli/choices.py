@@ -43,6 +43,15 @@ PlanFile = Annotated[
     typer.Option("--plan", metavar="FILE", help="A plan in TOML, by the names of Plan."),
 ]
 
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Keep finished runs in this file, a line each, and go on from it: stop when you like, "
+        "and the same command plays what is missing.",
+    ),
+]
+
 
 def read_changes(changes: list[str] | None) -> dict[str, object]:
     """KEY=VALUE as places and values: of TOML, or text where that is none.

@@ -23,8 +23,8 @@ from discreet.learning.study import Study, Value
 from discreet.privacy.budget import NonPrivate
 from discreet.protocol.archive import Archive
 from discreet.simulation.forecast_report import Forecast, Outlook
+from discreet.simulation.people import Problem
 from discreet.simulation.play import Run
-from discreet.simulation.worlds import Problem
 
 #: Dark to light, so that order survives without colour; each with its own dash.
 LINES: tuple[dict[str, Any], ...] = (

@@ -17,6 +17,7 @@ from discreet.cli.choices import (
     AsJson,
     Changes,
     PlanFile,
+    Resume,
     complete_problem,
     read_changes,
 )
@@ -92,6 +93,7 @@ def forecast_command(
     ] = 8,
     seed: Annotated[int, typer.Option(min=0, help="Fixes functions, answers and noise.")] = 0,
     figure: Annotated[Path, typer.Option(help="Where to write the figure.")] = Path("forecast.png"),
+    resume: Resume = None,
     as_json: AsJson = False,
 ) -> None:
     """What a study will cost and learn at each epsilon, before any data: to choose epsilon.
@@ -127,6 +129,7 @@ def forecast_command(
             rounds=length,
             candidates=candidates or 25,
             seed=seed,
+            resume=resume,
             advance=lambda n: bar.advance(task, n),
         )
     source = {"problem": problem, "plan": None if plan is None else str(plan)}
@@ -216,8 +219,8 @@ def plan_of_problem(
     import numpy as np
 
     from discreet.privacy.budget import LocalDP
+    from discreet.simulation.people import kind_of
     from discreet.simulation.play import Setting, plan_for
-    from discreet.simulation.worlds import kind_of
 
     rng = np.random.Generator(np.random.Philox(0))
     model: Trust = "local" if isinstance(privacy, LocalDP) else "joint"

@@ -1,6 +1,8 @@
 """`discreet simulate`: play a problem many times."""
 
 import json
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,15 +18,17 @@ from discreet.cli.choices import (
     NoiseChoice,
     PlanFile,
     Protect,
+    Resume,
     complete_problem,
     read_changes,
 )
-from discreet.cli.console import beside, play, regret_table
+from discreet.cli.console import beside, blamed, regret_table, rounds_progress
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:  # heavy: loaded when used
     from discreet.privacy.budget import Privacy
-    from discreet.simulation.play import Setting
+    from discreet.simulation.play import Outcome, Setting
+    from discreet.simulation.worlds import MakeProblem
 
 
 def simulate_command(
@@ -73,6 +77,7 @@ def simulate_command(
     seed: Annotated[
         int, typer.Option(min=0, help="Fixes problems, answers and choices; not private.")
     ] = 0,
+    resume: Resume = None,
     as_json: AsJson = False,
 ) -> None:
     """Play a problem many times and report the regret.
@@ -92,7 +97,7 @@ def simulate_command(
     settings = read_settings(plan, read_changes(changes) | given)
     privacy = chosen_privacy(settings.pop("privacy", None), model, epsilon, delta, protect)
     setting = setting_of(settings, privacy, is_random=model == "random")
-    played = play(problem, beside(problem), setting, runs=runs, seed=seed)
+    played = outcomes(problem, beside(problem), setting, runs=runs, seed=seed, resume=resume)
     result: dict[str, Any] = {
         "problem": problem,
         "plan": None if plan is None else str(plan),
@@ -107,6 +112,60 @@ def simulate_command(
         typer.echo(json.dumps(result))
     else:
         Console().print(regret_table({f"{problem}, {setting.model}": result}))
+
+
+def outcomes(
+    label: str,
+    make_problem: "MakeProblem",
+    setting: "Setting",
+    *,
+    runs: int,
+    seed: int,
+    resume: Path | None,
+) -> "list[Outcome]":
+    """What runs came to, one after the other; a finished one that the file has is not played."""
+    from discreet.simulation.campaign import Campaign
+    from discreet.simulation.play import Outcome, simulate
+
+    with rounds_progress() as bar, blamed(label):
+        task = bar.add_task(label, total=runs * setting.rounds)
+        settings = {} if resume is None else settings_of(label, make_problem, setting, seed)
+        campaign = Campaign(resume, settings)
+
+        def advance(rounds: int) -> None:
+            bar.advance(task, rounds)
+
+        def played(run: int) -> Outcome:
+            name = f"run {run}"
+            if campaign.has(name):
+                advance(setting.rounds)
+
+            def play() -> dict[str, Any]:
+                found = simulate(
+                    make_problem,
+                    setting,
+                    seed=seed,
+                    run=run,
+                    advance=lambda n: bar.advance(task, n),
+                )
+                return asdict(Outcome.of(found))
+
+            return Outcome(**campaign.run(name, play))
+
+        return [played(run) for run in range(runs)]
+
+
+def settings_of(
+    label: str, make_problem: "MakeProblem", setting: "Setting", seed: int
+) -> dict[str, Any]:
+    """What fixes every run but its number."""
+    from discreet.simulation.play import plan_for
+    from discreet.simulation.worlds import World
+
+    world = World.draw(make_problem, seed=seed)
+    plan = plan_for(world.problem, setting, world.decisions, "simulation")
+    parts = {"problem": label, "model": setting.model, "rounds": setting.rounds, "seed": seed}
+    return {"simulate": {**parts, "plan": plan.digest}}
 
 
 def setting_of(settings: dict[str, Any], privacy: "Privacy", *, is_random: bool) -> "Setting":

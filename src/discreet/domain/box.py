@@ -22,12 +22,12 @@ from discreet.domain.coordinates import (
     Coordinate,
     Integer,
     listing,
+    read_context_names,
     read_coordinate,
     read_coordinates,
-    sequence,
 )
 from discreet.domain.feasibility import Predicate
-from discreet.domain.points import check_rows, read_context, read_points
+from discreet.domain.points import check_holds, check_rows, read_context, read_points
 from discreet.domain.unit_cube import even_points, fill_ball, in_ball, pull_into_ball, radius_left
 from discreet.errors import InvalidArgument
 
@@ -72,7 +72,7 @@ class Box:
     def __post_init__(self) -> None:
         coordinates = MappingProxyType(read_coordinates(self.coordinates))
         object.__setattr__(self, "coordinates", coordinates)
-        object.__setattr__(self, "context", _context(self.context, self.names))
+        object.__setattr__(self, "context", read_context_names(self.context, self.names))
         _check_shape(self.shape, coordinates)
         if self._predicate is not None:
             trials = even_points(FEASIBILITY_TRIALS, len(self.names))
@@ -255,7 +255,19 @@ class Box:
         discreet.errors.InvalidArgument: candidates: expected age to be a finite number within \
 [18.0, 90.0] (row 1)
         """
-        numbers = read_points(points, self._table, argument)
+        return self._encoded(read_points(points, self._table, argument), argument)
+
+    def encode_numbers(self, numbers: Floats) -> Floats:
+        """As `encode`, of rows that are numbers already: a category is its position.
+
+        >>> box = Box({"dose": (0, 10), "arm": Categorical(("a", "b"))})
+        >>> box.encode_numbers(np.array([[5.0, 1.0]]))
+        array([[0.5, 1. ]])
+        """
+        check_holds(numbers, self._table, "candidates")
+        return self._encoded(numbers, "candidates")
+
+    def _encoded(self, numbers: Floats, argument: str) -> Floats:
         scaled = self._scaled(numbers)
         check_rows(self._inside(scaled), argument, "points inside the ball")
         check_rows(self._satisfied(numbers), argument, f"points that satisfy {self.feasible!r}")
@@ -284,6 +296,14 @@ class Box:
             name: [coordinate.value(number) for number in column]
             for (name, coordinate), column in zip(self._table.items(), numbers, strict=True)
         }
+
+    def numbers(self, points: Floats) -> Floats:
+        """Rows of the unit cube as numbers in natural units; a category is its position.
+
+        >>> Box({"dose": (0, 10), "arm": Categorical(("a", "b"))}).numbers(np.array([[0.5, 0.9]]))
+        array([[5., 1.]])
+        """
+        return self._natural(as_rows("points", points, self.dimension))
 
     def encode_context(self, context: Mapping[str, object]) -> Floats:
         """What the user brings, as values for `context_columns`.
@@ -341,6 +361,15 @@ class Box:
         array([[0.2, 0. ],
                [0.7, 1. ]])
         """
+        points = self.place(uniforms, context=context)
+        return points[self.admits(points)]
+
+    def place(self, uniforms: ArrayLike, *, context: Floats | None = None) -> Floats:
+        """As `spread`, but no row is dropped; `context` may also have a row for each.
+
+        >>> Box({"dose": (0, 10)}, feasible="dose <= 5").place([[0.2], [0.7]]).tolist()
+        [[0.2], [0.7]]
+        """
         given = as_rows("uniforms", uniforms, len(self.names))
         if given.min(initial=0.0) < 0.0 or given.max(initial=1.0) > 1.0:
             raise InvalidArgument("uniforms", "numbers within [0, 1]")
@@ -352,7 +381,7 @@ class Box:
             taken = () if context is None else self.context_columns
             free = range(self.dimension) if context is None else self.free_columns
             points[:, free] = fill_ball(points[:, free], radius_left(points, taken))
-        return points[self.admits(points)]
+        return points
 
     def under(self, uniforms: Floats, contexts: Floats) -> Floats:
         """The same uniform numbers, one a free coordinate, under each context: (n, rows, columns).
@@ -407,17 +436,6 @@ class Box:
 
     def _inside(self, points: Floats) -> Mask:
         return in_ball(points) if self.shape == "ball" else np.ones(len(points), dtype=np.bool_)
-
-
-def _context(given: object, names: tuple[str, ...]) -> tuple[str, ...]:
-    chosen = sequence(given)
-    # In the order of the coordinates: how it was written makes no other box.
-    ordered = tuple(name for name in names if name in (chosen or ()))
-    if chosen is None or len(ordered) != len(chosen):
-        raise InvalidArgument("context", f"different names out of {listing(names)}", given)
-    if len(ordered) == len(names):
-        raise InvalidArgument("context", "at least one coordinate left to choose", given)
-    return ordered
 
 
 def _is_listable(coordinate: Coordinate) -> TypeGuard[Integer | Categorical]:

@@ -275,6 +275,18 @@ def read_coordinates(given: object) -> dict[str, Coordinate]:
     return {_name(name): read_coordinate(name, coordinate) for name, coordinate in pairs}
 
 
+def read_context_names(given: object, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The coordinates that come with the user, checked."""
+    chosen = sequence(given)
+    # In the order of the coordinates: how it was written makes no other box.
+    ordered = tuple(name for name in names if name in (chosen or ()))
+    if chosen is None or len(ordered) != len(chosen):
+        raise InvalidArgument("context", f"different names out of {listing(names)}", given)
+    if len(ordered) == len(names):
+        raise InvalidArgument("context", "at least one coordinate left to choose", given)
+    return ordered
+
+
 def _name(name: object) -> str:
     # Python reads names in this normal form; others could never be written in a predicate.
     normal = isinstance(name, str) and unicodedata.normalize("NFKC", name) == name

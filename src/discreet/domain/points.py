@@ -26,10 +26,28 @@ def read_points(points: object, table: Table, argument: str) -> Floats:
            [3., 4.]])
     """
     numbers = _as_numbers(points, table, argument)
+    check_holds(numbers, table, argument)
+    return numbers
+
+
+def check_holds(numbers: Floats, table: Table, argument: str) -> None:
+    """Refuse rows of numbers that a coordinate does not allow."""
     for position, (name, coordinate) in enumerate(table.items()):
         holds = coordinate.holds(numbers[:, position])
         check_rows(holds, argument, f"{name} to be {coordinate.expected}")
-    return numbers
+
+
+def as_numbers(coordinate: Coordinate, values: Sequence[object] | NDArray[Any]) -> Floats:
+    """A column of values as numbers in natural units.
+
+    >>> from discreet.domain.coordinates import Categorical
+    >>> as_numbers(Categorical(("a", "b")), ["b", "a"])
+    array([1., 0.])
+    """
+    array = np.asarray(values)
+    if array.dtype.kind in "fiu" and not isinstance(coordinate, Categorical):
+        return array.astype(np.float64)
+    return np.array([coordinate.number(value) for value in values], dtype=np.float64)
 
 
 def read_context(context: object, table: Table) -> Floats:

@@ -1,7 +1,6 @@
 """Every way to play that is compared, by name; a trial of one is a pure function of what it says.
 
-Three families. *Ours* plays a study with everybody of an epoch at once (`batched`: the code of a
-study, with dice thrown in another order), the default or with one thing changed. The *paper's
+Three families. *Ours* plays a study, the default or with one thing changed. The *paper's
 algorithm*, calibrated exactly, has a noise that is correlated over releases (`prefix`). *As
 printed* is the same with the noise the paper prints (`as_printed`), read as a variance unless the
 name says otherwise. `..., as proven` plays by the width of the theorem instead of a practical
@@ -22,7 +21,6 @@ from discreet.agreement.plan import Confidence
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.experiments.as_printed import Form, Printed, simulate_printed
-from discreet.experiments.batched import play_batched
 from discreet.experiments.prefix import simulate_prefix, simulate_seldom
 from discreet.features.kernels import Additive, Kernel, SquaredExponential
 from discreet.learning.belief import Spending
@@ -34,9 +32,10 @@ from discreet.privacy.clipping import Noise
 from discreet.privacy.correlation import BLT, SquareRoot, Strategy, Tree
 from discreet.privacy.encodings import EncodingChoice
 from discreet.privacy.looks import ONE_LOOK
+from discreet.simulation.people import Problem
 from discreet.simulation.play import Setting, simulate
 from discreet.simulation.problems import MICHALEWICZ, STYBLINSKI_TANG, find_problem
-from discreet.simulation.worlds import MakeProblem, Problem
+from discreet.simulation.worlds import MakeProblem
 
 #: Regret is kept after so many of the rounds, evenly spaced.
 POINTS = 32
@@ -124,7 +123,7 @@ def ours(
     )
 
     def regrets(trial: Trial) -> Floats:
-        return play_batched(
+        return simulate(
             find_problem(trial.problem),
             _setting(trial, encoding, local=local, one_look=one_look),
             seed=trial.seed,

@@ -35,8 +35,9 @@ from discreet.learning.search import Score, maximise
 from discreet.learning.theory import calibrated
 from discreet.privacy.clipping import Noise
 from discreet.privacy.correlation import State, Strategy, Tree
+from discreet.simulation.people import Options
 from discreet.simulation.play import Run, Setting, UniformPlayer, plan_for
-from discreet.simulation.worlds import MakeProblem, Options, World, row_of, values_of
+from discreet.simulation.worlds import MakeProblem, World, row_of
 
 #: Who looks seldom looks when a twentieth was added, or a hundredth where no noise hides it.
 NOISY, NOISELESS = 1.05, 1.01
@@ -130,7 +131,7 @@ class PrefixPlayer:
             action, self._point = self._kept
         elif view is None:
             action = UniformPlayer(domain, self._rng).act(options)
-            self._point = domain.encode(values_of(domain, action[None, :]))
+            self._point = domain.encode_numbers(action[None, :])
         elif options is None or isinstance(options, Mapping):
             context = None if options is None else domain.encode_context(options)
             tilt = view.coefficients[None, :]
@@ -138,7 +139,7 @@ class PrefixPlayer:
             action = row_of(domain, domain.decode(self._point[0]))
             self._kept = (action, self._point) if options is None else None
         else:
-            points = domain.encode(values_of(domain, options))
+            points = domain.encode_numbers(options)
             best = int(np.argmax(view.score.values(points, view.coefficients)))
             action, self._point = options[best], points[[best]]
         return action

@@ -39,9 +39,8 @@ from discreet import checks
 from discreet.agreement.plan import Schedule
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, LargeDelta
-from discreet.experiments.batched import play_study
-from discreet.learning.study import Study
 from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, Privacy
+from discreet.simulation.epochs import begin, play_study
 from discreet.simulation.play import Setting, plan_for, standard_error
 from discreet.simulation.problems import find_problem
 from discreet.simulation.worlds import World
@@ -138,7 +137,8 @@ def regrets(privacy: Privacy, *, rounds: int, schedule: Schedule, runs: int, see
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LargeDelta)
             plan = replace(plan, schedule=schedule)
-        totals.append(float(play_study(world, Study(plan), rounds).regrets.sum()))
+        found, _ = play_study(world, begin(plan), rounds)
+        totals.append(float(found.sum()))
     return np.array(totals)
 
 

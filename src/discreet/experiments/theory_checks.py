@@ -25,7 +25,7 @@ from discreet.privacy.budget import GaussianPrivacy
 from discreet.privacy.correlation import BLT, Independent, SquareRoot, State, Strategy, Tree
 from discreet.simulation.play import Setting, plan_for
 from discreet.simulation.problems import Bumps, find_problem
-from discreet.simulation.worlds import MakeProblem, World, rows_of
+from discreet.simulation.worlds import MakeProblem, World
 
 STRATEGIES: dict[str, Strategy] = {
     "sum of reports": Independent(),
@@ -144,7 +144,7 @@ def worst_share(
     proven = Proven.of(plan, strategy, noise, rounds, norm=1.0)
     dice = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, run, 1])))
     scaled = plan.domain.spread(dice.random((2 * points, len(plan.domain.names))))[:points]
-    truth = world.problem.mean(rows_of(plan.domain, scaled)) / max(map(abs, plan.rewards))
+    truth = world.problem.mean(plan.domain.numbers(scaled)) / max(map(abs, plan.rewards))
     watched = Watched(proven, plan.map(scaled), truth)
     times = release_times(rounds)
     world.play(PrefixPlayer(plan, strategy, noise, times, watched, world.player), rounds)

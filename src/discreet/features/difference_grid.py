@@ -13,10 +13,11 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from discreet.arrays import Floats, Integers, Mask
+from discreet.arrays import Floats, Integers, Mask, remembered
 from discreet.errors import InvalidArgument
 from discreet.features.fourier import FourierFeatures
 from discreet.features.maps import FeatureMap
+from discreet.features.waves import waves
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,8 @@ class DifferenceGrid:
     """
 
     frequencies: Floats
+    indices: Integers
+    spacing: tuple[float, ...]
     weights: Floats
     difference: Integers
     total: Integers
@@ -57,12 +60,10 @@ class DifferenceGrid:
         entries = self._blocks(apart + same, apart + same, apart + same)
         return entries * self._outer(self.weights)
 
-    def phases(self, points: Floats) -> Floats:
-        """eta x for each point (row): never a matrix product, so a row's bits are its own."""
-        phases = points[:, 0, None] * self.frequencies[:, 0]
-        for j in range(1, points.shape[1]):
-            phases += points[:, j, None] * self.frequencies[:, j]
-        return phases
+    @remembered
+    def waves(self, points: Floats) -> tuple[Floats, Floats]:
+        """cos and sin of eta x for each point (row)."""
+        return waves(points, self.frequencies, self.indices, self.spacing)
 
     def gram(self, cosines: Floats, sines: Floats) -> Floats:
         """phi phi^T summed over rounds, from the sums of cos and sin."""
@@ -92,9 +93,10 @@ def difference_grid(features: FeatureMap) -> DifferenceGrid:
     >>> bool(0.0 < 1.0 - 2.0 * a.sum() < 1.0)  # the rest is a_0
     True
     """
-    if not isinstance(features, FourierFeatures) or features.indices is None:
+    lattice = isinstance(features, FourierFeatures)
+    if not lattice or features.indices is None or features.spacing is None:
         raise InvalidArgument("encoding", "grid features for 'fourier', or the encoding 'gram'")
-    n = features.indices
+    n, spacing = features.indices, features.spacing
     difference = n[:, None, :] - n[None, :, :]
     total = n[:, None, :] + n[None, :, :]
     stacked = np.concatenate([difference.reshape(-1, n.shape[1]), total.reshape(-1, n.shape[1])])
@@ -107,7 +109,9 @@ def difference_grid(features: FeatureMap) -> DifferenceGrid:
     rank[order] = np.arange(len(order))
     place = rank[inverse.reshape(-1)].reshape(2, len(n), len(n))
     return DifferenceGrid(
-        frequencies=unique[order[1:]].astype(np.float64) * np.array(features.spacing),
+        frequencies=unique[order[1:]].astype(np.float64) * np.array(spacing),
+        indices=unique[order[1:]],
+        spacing=spacing,
         weights=features.weights,
         difference=place[0],
         total=place[1],

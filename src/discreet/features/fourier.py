@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.arrays import Floats, Integers, as_rows, frozen
+from discreet.arrays import Floats, Integers, as_rows, frozen, remembered
 from discreet.errors import InvalidArgument
+from discreet.features.waves import wave_blocks, waves
 
 
 class Group(NamedTuple):
@@ -86,36 +87,26 @@ class FourierFeatures:
     def _amplitudes(self) -> Floats:
         return np.sqrt(self.weights)
 
-    @cached_property
-    def _columns(self) -> tuple[Floats, ...]:
-        return tuple(np.ascontiguousarray(column) for column in self.frequencies.T)
-
-    def _phases(self, x: Floats) -> Floats:
-        # One coordinate after the other, never a matrix product: a row's phases do not depend
-        # on the rows beside it, to the last bit.
-        phases = x[:, 0, None] * self._columns[0]
-        for j in range(1, len(self._columns)):
-            phases += x[:, j, None] * self._columns[j]
-        return phases
-
+    @remembered
     def __call__(self, x: ArrayLike) -> Floats:
         """phi at each row of x: an n x m matrix."""
         rows = as_rows("x", x, self.inputs)
-        phases = self._phases(rows)
-        count, zeros = len(self.weights), self._zeros
+        count, zeros, amplitudes = len(self.weights), self._zeros, self._amplitudes[:, None]
         features = np.empty((len(rows), 2 * count - zeros))
-        np.multiply(np.cos(phases), self._amplitudes, out=features[:, :count])
-        np.multiply(np.sin(phases[:, zeros:]), self._amplitudes[zeros:], out=features[:, count:])
+        blocks = wave_blocks(rows, self.frequencies, self.indices, self.spacing)
+        for some, (cosines, sines) in blocks:
+            features[some, :count] = (amplitudes * cosines).T
+            features[some, count:] = (amplitudes * sines)[zeros:].T
         return features
 
     def gradient(self, x: ArrayLike, coefficients: ArrayLike) -> Floats:
         """d/dx of coefficients . phi(x), at each row: n x d; coefficients (m,) or (n, m)."""
         rows = as_rows("x", x, self.inputs)
         c = coefficients_of(coefficients, len(rows), self.dimension)
-        phases = self._phases(rows)
+        cosines, sines = waves(rows, self.frequencies, self.indices, self.spacing)
         count, zeros = len(self.weights), self._zeros
-        slope = -c[:, :count] * np.sin(phases)
-        slope[:, zeros:] += c[:, count:] * np.cos(phases[:, zeros:])
+        slope = -c[:, :count] * sines
+        slope[:, zeros:] += c[:, count:] * cosines[:, zeros:]
         return (slope * self._amplitudes) @ self.frequencies
 
 

@@ -163,7 +163,9 @@ def _of_one_number(options: tuple[Stationary, ...]) -> FourierFeatures:
                 rule = grid_rule(options[0], differences, error, 2048)
             else:
                 rule = common_rule(options, differences, error, 2048)
-            return FourierFeatures(rule.frequencies, rule.weights, rule.error_bound)
+            return FourierFeatures(
+                rule.frequencies, rule.weights, rule.error_bound, rule.indices, rule.spacing
+            )
         except OutOfReach as error_of_reach:
             reason = error_of_reach
     raise reason or OutOfReach("no features of one number", 0)

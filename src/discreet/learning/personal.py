@@ -23,7 +23,7 @@ POOL, LARGEST_POOL = 128, 1024
 #: Actions in a neighbourhood.
 NEAR = 32
 #: So many rows of features at a time stay in a processor's cache.
-ROWS = 16_384
+ROWS = 4096
 #: Said to whom no action is admitted.
 NOTHING = "no action satisfies the plan's feasibility predicate in this context"
 

@@ -13,14 +13,15 @@ from functools import lru_cache
 import numpy as np
 from scipy.optimize import minimize
 
-from discreet.arrays import Floats
+from discreet.arrays import Floats, frozen
 from discreet.domain.box import Box, Continuous
 from discreet.domain.unit_cube import radius_left
 from discreet.errors import Refused
 from discreet.features.maps import AdditiveFeatures, FeatureMap
 
-#: How many points of the domain are compared before the best are refined.
-POOL = 1024
+#: How many points of the domain are compared before the best are refined; of one coordinate under
+#: each of many contexts.
+POOL, SMALLEST_POOL = 1024, 256
 #: How many of them are refined by gradients, and how far apart they are.
 STARTS = 6
 APART = 0.15
@@ -28,6 +29,8 @@ APART = 0.15
 STEPS = 24
 TRIES = 8
 BISECTIONS = 12
+#: So many features of a pool under each of many contexts are held at once.
+LARGEST = 1 << 23
 #: How many public points stand for where people will be.
 PUBLIC = 256
 #: Up to how many values of a discrete coordinate are tried one by one.
@@ -91,6 +94,25 @@ def maximise(score: Score, domain: Box, tilts: Floats, *, context: Floats | None
     return _climb(score, domain, best, tilts, given=context is not None)
 
 
+def maximise_under(score: Score, domain: Box, tilts: Floats, contexts: Floats) -> Floats:
+    """As `maximise`, each tilt under a context (row) of its own: many people's in one search."""
+    if isinstance(score.features, AdditiveFeatures):
+        pairs = zip(tilts[:, None, :], contexts, strict=True)
+        return np.concatenate([maximise(score, domain, t, context=c) for t, c in pairs])
+    together = max(1, LARGEST // (POOL * score.features.dimension))
+    starts = np.concatenate(
+        [
+            _starts_under(score, domain, tilts[i : i + together], contexts[i : i + together])
+            for i in range(0, len(contexts), together)
+        ]
+    )
+    rows, own = starts.reshape(-1, starts.shape[-1]), np.repeat(tilts, starts.shape[1], axis=0)
+    found = _climb(score, domain, rows, own, given=True)
+    best = _best_option(score, domain, found.reshape(starts.shape), tilts)
+    best = _along_border(score, domain, best, tilts, given=True)
+    return _climb(score, domain, best, tilts, given=True)
+
+
 def latin_hypercube(count: int, dimension: int, rng: np.random.Generator) -> Floats:
     """`count` uniform points, exactly one in each of `count` slices of every coordinate.
 
@@ -114,7 +136,7 @@ def spread(domain: Box, count: int, rng: np.random.Generator) -> Floats:
 @lru_cache(maxsize=8)
 def public_points(domain: Box) -> Floats:
     """Points that fill the domain, the same for everyone: where people may be."""
-    return spread(domain, PUBLIC, np.random.Generator(np.random.Philox(PUBLIC)))
+    return frozen(spread(domain, PUBLIC, np.random.Generator(np.random.Philox(PUBLIC))))
 
 
 def _pool(domain: Box, context: Floats | None) -> Floats:
@@ -147,6 +169,28 @@ def _starts(score: Score, pool: Floats, tilts: Floats) -> Floats:
         chosen.append(best)
         distances = np.linalg.norm(pool - best[:, None, :], axis=2)
         values = np.where(distances < APART, -np.inf, values)
+    return np.stack(chosen, axis=1)
+
+
+def _starts_under(score: Score, domain: Box, tilts: Floats, contexts: Floats) -> Floats:
+    """As `_starts`, from a pool under each context."""
+    rng = np.random.Generator(np.random.Philox(POOL))
+    size = min(POOL, SMALLEST_POOL << (len(domain.free) - 1))
+    uniforms = latin_hypercube(size, len(domain.free), rng)
+    pools = domain.under(np.clip(1.1 * uniforms - 0.05, 0.0, 1.0), contexts)
+    flat = pools.reshape(-1, pools.shape[2])
+    values = np.where(
+        domain.admits(flat), score.values(flat, np.repeat(tilts, size, axis=0)), -np.inf
+    ).reshape(pools.shape[:2])
+    if values.max(axis=1).min() == -np.inf:
+        raise Refused("no action satisfies the plan's feasibility predicate in this context")
+    people, chosen = np.arange(len(pools)), list[Floats]()
+    for _ in range(STARTS):
+        best = pools[people, values.argmax(axis=1)]
+        chosen.append(best)
+        distances = np.linalg.norm(pools - best[:, None, :], axis=2)
+        far = np.where(distances < APART, -np.inf, values)
+        values = np.where(far.max(axis=1, keepdims=True) > -np.inf, far, values)
     return np.stack(chosen, axis=1)
 
 

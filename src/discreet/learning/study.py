@@ -76,9 +76,9 @@ class Study:
                 previous = release.digest
 
     @classmethod
-    def begun(cls, belief: Belief | PrefixBelief) -> "Study":
+    def begun(cls, belief: Belief | PrefixBelief, *, simulated: bool | None = None) -> "Study":
         """A study that has not begun, and starts from this belief."""
-        return cls(belief.plan)._believing(belief)
+        return cls(belief.plan, simulated=simulated)._believing(belief)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Study":

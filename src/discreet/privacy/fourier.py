@@ -63,9 +63,9 @@ class FourierEncoding(RoundEncoding):
     ) -> Integers:
         check_counted_once(weight)
         phi = features(points)
-        phases = difference_grid(features).phases(points)
+        cosines, sines = difference_grid(features).waves(points)
         h = self.residual.of(phi, rewards)[:, None]
-        entries = [np.cos(phases), np.sin(phases), h * phi, h * h]
+        entries = [cosines, sines, h * phi, h * h]
         return fixed_point(np.concatenate(entries, axis=1), self._bits_of_each(features))
 
     def decode(self, features: FeatureMap, integers: Integers | Floats, *, asks: int) -> Moments:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.arrays import Floats, Integers
+from discreet.arrays import Floats, Integers, distinct_rows
 from discreet.features.maps import FeatureMap
 from discreet.privacy.clipping import Noise, Residual, fixed_point, noise_bits, spare_bits
 from discreet.privacy.moments import Moments
@@ -88,8 +88,19 @@ class RewardEncoding(RoundEncoding):
     ) -> Integers:
         """Integers of shape (rounds, size), each round counting `weight` times, at most once."""
         phi = features(points)
+        return self._fixed(phi, self.along(phi), rewards, weight)
+
+    def total(
+        self, features: FeatureMap, points: Floats, rewards: Floats, weight: float = 1.0
+    ) -> Integers:
+        """The sum of the rounds' integers; many at few points have those features made once."""
+        places, which = distinct_rows(points)
+        phi = features(places)
+        return self._fixed(phi[which], self.along(phi)[which], rewards, weight).sum(axis=0)
+
+    def _fixed(self, phi: Floats, along: Floats, rewards: Floats, weight: float) -> Integers:
         h = weight * self.residual.of(phi, rewards)[:, None]
-        return fixed_point(np.concatenate([h * self.along(phi), h * h], axis=1), self.bits)
+        return fixed_point(np.concatenate([h * along, h * h], axis=1), self.bits)
 
     def decode(self, features: FeatureMap, integers: Integers | Floats, *, asks: int) -> Moments:
         """The cross vector and the spread; the gram matrix is not in the integers."""

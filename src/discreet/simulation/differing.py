@@ -68,13 +68,14 @@ class Dosing:
             return 0.2 + 0.5 * c[0] + 0.1 * np.sin(5 * c[0])
         return 0.15 + 0.4 * c[0] + 0.2 * c[1] - 0.15 * c[2] + 0.1 * np.sin(3 * c[0]) * c[1]
 
-    def brought(self, count: int, rng: np.random.Generator) -> Floats:
-        """The contexts of so many people, one a row."""
-        return people(count, self.contexts, self.who, rng)
+    def decision_sets(self, count: int, rng: np.random.Generator) -> dict[str, Floats]:
+        """The contexts of so many people, by name."""
+        brought = people(count, self.contexts, self.who, rng)
+        return dict(zip(self.domain.context, brought.T, strict=True))
 
     def decision_set(self, rng: np.random.Generator) -> dict[str, Value]:
         """One person's context."""
-        return dict(zip(self.domain.context, self.brought(1, rng)[0].tolist(), strict=True))
+        return {name: float(each[0]) for name, each in self.decision_sets(1, rng).items()}
 
     def mean(self, x: Floats) -> Floats:
         """The true mean at each row."""
@@ -84,15 +85,15 @@ class Dosing:
         """1: the best dose lies within the range."""
         return 1.0
 
-    def maxima_under(self, contexts: Floats) -> Floats:
+    def maxima_under(self, contexts: Mapping[str, Floats]) -> Floats:
         """The same for everyone."""
-        return np.ones(len(contexts))
+        return np.ones(len(contexts["c1"]))
 
     def reward(self, x: Floats, rng: np.random.Generator) -> float:
         """The mean at one point, plus noise."""
-        return float(self.rewards_of(x[None, :], rng)[0])
+        return float(self.answers(x[None, :], rng)[0])
 
-    def rewards_of(self, x: Floats, rng: np.random.Generator) -> Floats:
+    def answers(self, x: Floats, rng: np.random.Generator) -> Floats:
         """The answers to many actions."""
         return self.mean(x) + self.noise_std * rng.standard_normal(len(x))
 
@@ -120,13 +121,13 @@ class Arms:
         arm = Categorical(("a", "b", "c", "d"))
         return Box({"arm": arm, "c1": (0.0, 1.0), "c2": (0.0, 1.0)}, context=("c1", "c2"))
 
-    def brought(self, count: int, rng: np.random.Generator) -> Floats:
-        """The contexts of so many people, one a row."""
-        return people(count, 2, "skewed", rng)
+    def decision_sets(self, count: int, rng: np.random.Generator) -> dict[str, Floats]:
+        """The contexts of so many people, by name."""
+        return dict(zip(("c1", "c2"), people(count, 2, "skewed", rng).T, strict=True))
 
     def decision_set(self, rng: np.random.Generator) -> dict[str, Value]:
         """One person's context."""
-        return dict(zip(("c1", "c2"), self.brought(1, rng)[0].tolist(), strict=True))
+        return {name: float(each[0]) for name, each in self.decision_sets(1, rng).items()}
 
     def mean(self, x: Floats) -> Floats:
         """The true mean at each row; an arm is its position."""
@@ -136,17 +137,19 @@ class Arms:
 
     def maximum_under(self, context: Mapping[str, Value]) -> float:
         """The mean of the best arm."""
-        return float(self.maxima_under(np.array([[context["c1"], context["c2"]]], np.float64))[0])
+        one = {name: np.array([value], np.float64) for name, value in context.items()}
+        return float(self.maxima_under(one)[0])
 
-    def maxima_under(self, contexts: Floats) -> Floats:
+    def maxima_under(self, contexts: Mapping[str, Floats]) -> Floats:
         """The mean of the best arm for each person."""
-        each = [self.mean(np.column_stack([np.full(len(contexts), a), contexts])) for a in range(4)]
-        return np.max(each, axis=0)
+        c1, c2 = contexts["c1"], contexts["c2"]
+        arms = [np.column_stack([np.full(len(c1), arm), c1, c2]) for arm in range(4)]
+        return np.max([self.mean(each) for each in arms], axis=0)
 
     def reward(self, x: Floats, rng: np.random.Generator) -> float:
         """1 with the probability of the mean, else 0."""
-        return float(self.rewards_of(x[None, :], rng)[0])
+        return float(self.answers(x[None, :], rng)[0])
 
-    def rewards_of(self, x: Floats, rng: np.random.Generator) -> Floats:
+    def answers(self, x: Floats, rng: np.random.Generator) -> Floats:
         """The answers to many actions."""
         return (rng.random(len(x)) < self.mean(x)).astype(np.float64)

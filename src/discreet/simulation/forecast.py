@@ -9,7 +9,8 @@ import math
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,17 @@ from discreet.agreement.plan import Plan
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.learning.belief import Belief
+from discreet.learning.inference import expected_posterior
 from discreet.learning.next_epoch import learner, menu_only
 from discreet.learning.search import public_points
 from discreet.learning.study import Study
-from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy, Protect, Simulation
+from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy, Protect
+from discreet.simulation.campaign import Campaign
+from discreet.simulation.epochs import begin, play_study
 from discreet.simulation.forecast_report import Estimate, Forecast, Outlook
-from discreet.simulation.play import BanditPlayer, UniformPlayer, regret_curve
+from discreet.simulation.play import Curve, regrets_shown
 from discreet.simulation.prior_problem import Drawn
-from discreet.simulation.worlds import play
+from discreet.simulation.worlds import World, generator_of
 from discreet.threads import one_thread
 
 #: Signal exceeds noise when this share of the prior variance of f is explained.
@@ -43,6 +47,7 @@ def forecast(
     rounds: int | None = None,
     candidates: int = 25,
     seed: int = 0,
+    resume: Path | None = None,
     advance: Callable[[int], None] = lambda rounds: None,
 ) -> Forecast:
     """What the plan would cost and learn under each epsilon, without privacy, and by chance.
@@ -51,8 +56,12 @@ def forecast(
     schedule or encoding, each epsilon gets its own. Every setting plays the same `functions`
     draws from the plan's prior for the same people: over the whole box, with contexts spread over
     the domain, or with `candidates` uniform points each. An answer is Gaussian with the plan's
-    `noise_std` around f, which is clipped to the range, and is clipped itself. `advance` is
-    called with the number of rounds just played: (epsilons + 2) functions x rounds in all.
+    `noise_std` around f, which is clipped to the range, and is clipped itself.
+
+    What is played is kept in the file `resume`, if one is given, a line a study: the same call
+    goes on where it was stopped, and one with more epsilons or functions plays those alone.
+    `advance` is called with the number of rounds just played: (epsilons + 2) functions x rounds in
+    all.
 
     >>> from discreet.domain.box import Box
     >>> plan = Plan(domain=Box({"dose": (0, 10)}), privacy=JointDP(1.0, 1e-6), horizon=200)
@@ -63,18 +72,18 @@ def forecast(
     """
     if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidArgument("plan", "a Plan")
-    if plan.noise is not None:
-        raise InvalidArgument("plan", "independent noise: simulate the prefix estimator instead")
     length = _checked_rounds(plan, rounds)
     seed, functions = checks.whole("seed", seed), checks.count("functions", functions)
     levels = _levels(plan, epsilons, delta)
     plans = [_under(plan, privacy, length) for privacy in (*levels, NonPrivate())]
     count = checks.count("candidates", candidates)
-    worlds = [_World.draw(plan, count, seed=seed, number=i) for i in range(functions)]
-    uniform = [world.play_uniformly(length, advance) for world in worlds]
-    yardstick = np.array([played.regrets for played in uniform]).sum(axis=1)
+    settings = {"seed": seed, "rounds": length, "candidates": count, "plan": plan.digest}
+    stage = _Stage(Campaign(resume, {"forecast": settings}), length, advance)
+    worlds = [_Function.draw(plan, count, seed=seed, number=i) for i in range(functions)]
+    uniform = [stage.play_uniformly(world) for world in worlds]
+    yardstick = np.array([played.regret for played in uniform])
     outlooks = [
-        _outlook(each, [world.play(each, length, advance) for world in worlds], yardstick)
+        _outlook(each, length, [stage.play(world, each) for world in worlds], yardstick)
         for each in plans
     ]
     return Forecast(
@@ -88,7 +97,7 @@ def forecast(
         rewards=plan.rewards,
         private=tuple(outlooks[:-1]),
         not_private=outlooks[-1],
-        uniform=_uniform_outlook(uniform, yardstick),
+        uniform=_uniform_outlook(length, uniform, yardstick),
     )
 
 
@@ -122,55 +131,92 @@ def foreseen(plan: Plan, belief: Belief, asks: int) -> float:
     A Gaussian posterior's variance does not depend on what is answered: this takes no data.
     """
     points, posterior = public_points(plan.domain), belief.posterior
-    after = belief.expected(asks, menu_only(plan, points))
+    if plan.correlated is None:
+        after = belief.expected(asks, menu_only(plan, points))
+    else:
+        encoding = plan.correlated.prefix_of(plan.releases_of(asks))
+        unknown = float(posterior.variance(points).mean())
+        line = belief.line(encoding.residual, unknown)
+        after = expected_posterior(posterior, encoding, asks, line, points)
     return 1.0 - after.shape_variance(points) / max(posterior.shape_variance(points), 1e-12)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Played:
-    regrets: Floats
+    """What is kept of a study: regret in all, a round at the end, on the way; and best()'s."""
+
+    regret: float
+    late_regret: float
+    curve: list[float]
     simple_regret: float | None = None
 
+    @classmethod
+    def of(cls, regrets: Floats, simple_regret: float | None = None) -> "_Played":
+        late = regrets[-math.ceil(len(regrets) / 10) :]
+        total = float(regrets.sum())
+        return cls(total, float(late.mean()), regrets_shown(regrets), simple_regret)
+
 
 @dataclass(frozen=True, eq=False)
-class _World:
-    """One function with its users and answers, the same for everyone who plays it."""
+class _Function:
+    """One function with its people and answers, the same for everyone who plays it."""
 
     problem: Drawn
+    number: int
     label: str
-    users: np.random.SeedSequence
-    chance: np.random.SeedSequence
+    streams: tuple[np.random.SeedSequence, ...]
 
     @classmethod
-    def draw(cls, plan: Plan, candidates: int, *, seed: int, number: int) -> "_World":
-        function, users, chance = np.random.SeedSequence([seed, number]).spawn(3)
-        problem = Drawn.draw(plan, candidates, _generator(function))
-        return cls(problem, f"forecast {seed}.{number}", users, chance)
+    def draw(cls, plan: Plan, candidates: int, *, seed: int, number: int) -> "_Function":
+        function, *streams = np.random.SeedSequence([seed, number]).spawn(4)
+        problem = Drawn.draw(plan, candidates, generator_of(function))
+        return cls(problem, number, f"forecast {seed}.{number}", tuple(streams))
 
-    def play(self, plan: Plan, rounds: int, advance: Callable[[int], None]) -> _Played:
-        with _quiet():
-            named = replace(plan, name=self.label)
-        own = Simulation(int(_generator(self.chance).integers(2**63)))
-        player = BanditPlayer(named, own)
-        regrets = self._regrets(player, rounds, advance)
-        player.bandit.finish()
-        return _Played(regrets, self.problem.simple_regret(player.bandit.study))
-
-    def play_uniformly(self, rounds: int, advance: Callable[[int], None]) -> _Played:
-        player = UniformPlayer(self.problem.domain, _generator(self.chance))
-        return _Played(self._regrets(player, rounds, advance))
-
-    def _regrets(
-        self, player: BanditPlayer | UniformPlayer, rounds: int, advance: Callable[[int], None]
-    ) -> Floats:
-        best = self.problem.maximum if self.problem.plan.decisions == "box" else None
-        rng = _generator(self.users)
-        return play(self.problem, player, rounds, best=best, rng=rng, advance=advance)
+    def world(self) -> World:
+        """To be played once."""
+        answers, player, people = map(generator_of, self.streams)
+        decisions = self.problem.plan.decisions or "box"
+        best = self.problem.maximum if decisions == "box" else None
+        return World(self.problem, decisions, best, people, answers, player)
 
 
-def _outlook(plan: Plan, played: list[_Played], yardstick: Floats) -> Outlook:
+@dataclass(frozen=True, eq=False)
+class _Stage:
+    """Where functions are played, unless that is finished and kept."""
+
+    campaign: Campaign
+    rounds: int
+    advance: Callable[[int], None]
+
+    def play(self, function: _Function, plan: Plan) -> _Played:
+        """A study under a plan."""
+
+        def played() -> _Played:
+            with _quiet():
+                study = begin(replace(plan, name=function.label))
+            regrets, study = play_study(function.world(), study, self.rounds, self.advance)
+            return _Played.of(regrets, function.problem.simple_regret(study))
+
+        return self._once(function, plan.digest, played)
+
+    def play_uniformly(self, function: _Function) -> _Played:
+        """Uniform play."""
+
+        def played() -> _Played:
+            return _Played.of(function.world().play_uniformly(self.rounds, self.advance))
+
+        return self._once(function, "uniform play", played)
+
+    def _once(self, function: _Function, what: str, played: Callable[[], _Played]) -> _Played:
+        name = f"function {function.number}, {what}"
+        if self.campaign.has(name):
+            self.advance(self.rounds)
+        return _Played(**self.campaign.run(name, lambda: asdict(played())))
+
+
+def _outlook(plan: Plan, rounds: int, played: list[_Played], yardstick: Floats) -> Outlook:
     """What a private or non-private plan costs and learns."""
-    rounds, first = len(played[0].regrets), Study(plan).next_epoch()
+    first = Study(plan).next_epoch()
     encoding = plan.noise_of_sum(first.encoding, first.length)
     epsilon = None if isinstance(plan.privacy, NonPrivate) else plan.privacy.epsilon
     signal, explained = rounds_to_signal(plan, rounds)
@@ -186,11 +232,11 @@ def _outlook(plan: Plan, played: list[_Played], yardstick: Floats) -> Outlook:
         rounds_to_signal=signal,
         explained=explained,
         simple_regret=Estimate.of(np.array([each.simple_regret for each in played])),
-        **_regrets(played, yardstick),
+        **_regrets(rounds, played, yardstick),
     )
 
 
-def _uniform_outlook(played: list[_Played], yardstick: Floats) -> Outlook:
+def _uniform_outlook(rounds: int, played: list[_Played], yardstick: Floats) -> Outlook:
     return Outlook(
         label="uniform play",
         epsilon=None,
@@ -203,19 +249,17 @@ def _uniform_outlook(played: list[_Played], yardstick: Floats) -> Outlook:
         rounds_to_signal=None,
         explained=None,
         simple_regret=None,
-        **_regrets(played, yardstick),
+        **_regrets(rounds, played, yardstick),
     )
 
 
-def _regrets(played: list[_Played], yardstick: Floats) -> dict[str, Any]:
-    regrets = np.array([each.regrets for each in played])
-    totals = regrets.sum(axis=1)
-    late = regrets[:, -math.ceil(regrets.shape[1] / 10) :]
+def _regrets(rounds: int, played: list[_Played], yardstick: Floats) -> dict[str, Any]:
+    totals = np.array([each.regret for each in played])
     return {
         "regret": Estimate.of(totals),
         "relative_regret": Estimate.ratio(totals, yardstick),
-        "late_regret": Estimate.of(late.mean(axis=1)),
-        "curve": regret_curve(regrets),
+        "late_regret": Estimate.of(np.array([each.late_regret for each in played])),
+        "curve": Curve.of(rounds, [each.curve for each in played]),
     }
 
 
@@ -247,10 +291,15 @@ def _levels(
 def _under(plan: Plan, privacy: Privacy, rounds: int) -> Plan:
     """The same plan under other privacy; what is left to defaults follows it."""
     joint = isinstance(privacy, JointDP)
+    independent = {} if joint else dict.fromkeys(("noise", "confidence", "norm"))
     with _quiet():
-        default = replace(plan, schedule=None, exploration=None, encoding="auto", looks=None)
+        default = replace(
+            plan, schedule=None, exploration=None, encoding="auto", looks=None, buffers=None
+        )
         return replace(
             plan,
+            **independent,
+            buffers=None if default.buffers == plan.buffers or not joint else plan.buffers,
             privacy=privacy,
             horizon=rounds,
             schedule=None if default.schedule == plan.schedule else plan.schedule,
@@ -265,10 +314,6 @@ def _checked_rounds(plan: Plan, rounds: int | None) -> int:
     if wanted is None:
         raise InvalidArgument("rounds", "a whole number: the plan has no horizon")
     return checks.count("rounds", wanted)
-
-
-def _generator(stream: np.random.SeedSequence) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(stream))
 
 
 @contextmanager

@@ -4,8 +4,9 @@ Everything here is seeded and therefore not private, whatever the plan says.
 """
 
 import math
+import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -13,17 +14,19 @@ import numpy as np
 
 from discreet import checks
 from discreet.agreement.plan import Decisions, Plan
-from discreet.arrays import Floats
-from discreet.bandit import Bandit
+from discreet.arrays import Floats, Integers
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.features.choose import Method
 from discreet.features.kernels import SquaredExponential
+from discreet.learning.belief import Spending
 from discreet.learning.search import spread
 from discreet.learning.study import Study
-from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy, Simulation
+from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.encodings import EncodingChoice
-from discreet.simulation.worlds import MakeProblem, Options, Problem, World, row_of, values_of
+from discreet.simulation.epochs import begin, play_study
+from discreet.simulation.people import Options, Problem
+from discreet.simulation.worlds import MakeProblem, World, row_of
 from discreet.threads import one_thread
 
 Model = Literal["none", "joint", "local", "random"]
@@ -64,30 +67,6 @@ class Run:
     seconds: float
 
 
-class BanditPlayer:
-    """A bandit that asks and tells one round after the other."""
-
-    def __init__(self, plan: Plan, simulation: Simulation) -> None:
-        self.bandit = Bandit(plan, simulation=simulation)
-
-    def act(self, options: Options) -> Floats:
-        """Ask."""
-        domain, user = self.bandit.plan.domain, f"user {self.bandit.asked}"
-        if isinstance(options, Mapping):
-            self._trial = self.bandit.ask(context=options, user=user)
-        elif options is None:
-            self._trial = self.bandit.ask(user=user)
-        else:
-            self._trial = self.bandit.ask(values_of(domain, options), user=user)
-            if self._trial.chosen is not None:
-                return options[self._trial.chosen]
-        return row_of(domain, self._trial.action)
-
-    def hear(self, reward: float) -> None:
-        """Tell."""
-        self.bandit.tell(self._trial, reward)
-
-
 class UniformPlayer:
     """Plays uniformly at random and learns nothing: the yardstick."""
 
@@ -117,22 +96,26 @@ def simulate(
     *,
     seed: int,
     run: int = 0,
+    spending: Spending | None = None,
     advance: Callable[[int], None] = lambda rounds: None,
 ) -> Run:
-    """Play one study; (seed, run) fixes the problem, the answers and the player.
+    """Play one study; (seed, run) fixes the problem, its people, their answers and the player.
 
-    `advance` is called with the number of rounds just played, for a progress bar.
+    `spending` is for experiments that take parts of the usual way away. `advance` is called with
+    the number of rounds just played, for a progress bar.
+
+    >>> from discreet.simulation.problems import find_problem
+    >>> setting = Setting(model="local", rounds=50, privacy=LocalDP(8.0, 0.01))
+    >>> simulate(find_problem("synthetic"), setting, seed=1).regrets.shape
+    (50,)
     """
-    world = World.draw(make_problem, seed=seed, run=run)
+    world, begun = World.draw(make_problem, seed=seed, run=run), time.process_time()
     if setting.model == "random":
-        uniform = UniformPlayer(world.problem.domain, world.player)
-        regrets, seconds = world.play(uniform, setting.rounds, advance)
-        return Run(world.problem, regrets, None, seconds)
+        regrets = world.play_uniformly(setting.rounds, advance)
+        return Run(world.problem, regrets, None, time.process_time() - begun)
     plan = plan_for(world.problem, setting, world.decisions, f"simulation {seed}.{run}")
-    player = BanditPlayer(plan, Simulation(int(world.player.integers(2**63))))
-    regrets, seconds = world.play(player, setting.rounds, advance)
-    player.bandit.finish()
-    return Run(world.problem, regrets, player.bandit.study, seconds)
+    regrets, study = play_study(world, begin(plan, spending), setting.rounds, advance)
+    return Run(world.problem, regrets, study, time.process_time() - begun)
 
 
 def plan_for(problem: Problem, setting: Setting, decisions: Decisions, name: str) -> Plan:
@@ -152,23 +135,52 @@ def plan_for(problem: Problem, setting: Setting, decisions: Decisions, name: str
         return Plan(**(usual | dict(setting.changes) | own))
 
 
-def summary(runs: list[Run]) -> dict[str, object]:
+@dataclass(frozen=True)
+class Outcome:
+    """What is kept of a run: its regret in all and on the way, and how it was played."""
+
+    rounds: int
+    regret: float
+    curve: list[float]
+    features: int | None
+    kernel_error: float | None
+    encoding: str | None
+    noise_std: float | None
+    seconds: float
+
+    @classmethod
+    def of(cls, run: Run) -> "Outcome":
+        """Of a finished run."""
+        study = run.study
+        plan = None if study is None else study.plan
+        return cls(
+            rounds=len(run.regrets),
+            regret=float(run.regrets.sum()),
+            curve=regrets_shown(run.regrets),
+            features=None if plan is None else plan.map.dimension,
+            kernel_error=None if plan is None else plan.map.error_bound,
+            encoding=None if plan is None else plan.encoding,
+            noise_std=None if study is None else first_noise(study),
+            seconds=run.seconds,
+        )
+
+
+def summary(runs: Sequence[Run | Outcome]) -> dict[str, object]:
     """Mean, standard error and thinned curve of the regret over runs, as plain data."""
-    totals = np.array([float(run.regrets.sum()) for run in runs])
-    rounds = len(runs[0].regrets)
-    plan = None if runs[0].study is None else runs[0].study.plan
+    found = [run if isinstance(run, Outcome) else Outcome.of(run) for run in runs]
+    first, totals = found[0], np.array([each.regret for each in found])
     return {
-        "rounds": rounds,
-        "runs": len(runs),
+        "rounds": first.rounds,
+        "runs": len(found),
         "regret_mean": float(totals.mean()),
         "regret_sem": standard_error(totals),
         "regrets": totals.tolist(),
-        "regret_curve": asdict(regret_curve(np.array([run.regrets for run in runs]))),
-        "features": None if plan is None else plan.map.dimension,
-        "kernel_error": None if plan is None else plan.map.error_bound,
-        "encoding": None if plan is None else plan.encoding,
-        "noise_std": None if runs[0].study is None else first_noise(runs[0].study),
-        "seconds_per_round": sum(run.seconds for run in runs) / (rounds * len(runs)),
+        "regret_curve": asdict(Curve.of(first.rounds, [each.curve for each in found])),
+        "features": first.features,
+        "kernel_error": first.kernel_error,
+        "encoding": first.encoding,
+        "noise_std": first.noise_std,
+        "seconds_per_round": sum(each.seconds for each in found) / (first.rounds * len(found)),
         "private": False,
     }
 
@@ -181,21 +193,31 @@ class Curve:
     mean: list[float]
     sem: list[float | None]
 
+    @classmethod
+    def of(cls, rounds: int, curves: Sequence[Sequence[float]]) -> "Curve":
+        """From what `regrets_shown` says of each run.
 
-def regret_curve(regrets: Floats) -> Curve:
-    """At most 100 rounds, evenly spaced in orders of magnitude, of regrets (runs, rounds).
+        >>> Curve.of(3, [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
+        Curve(round=[1, 2, 3], mean=[1.0, 2.0, 3.0], sem=[0.0, 0.0, 0.0])
+        """
+        table = np.array(curves)
+        errors = [standard_error(column) for column in table.T]
+        return cls(shown_rounds(rounds).tolist(), table.mean(axis=0).tolist(), errors)
 
-    >>> regret_curve(np.ones((2, 3)))
-    Curve(round=[1, 2, 3], mean=[1.0, 2.0, 3.0], sem=[0.0, 0.0, 0.0])
+
+def shown_rounds(rounds: int) -> Integers:
+    """At most 100 rounds, evenly spaced in orders of magnitude."""
+    powers = np.linspace(0.0, math.log10(rounds), 100)
+    return np.unique((10**powers).astype(np.int64))
+
+
+def regrets_shown(regrets: Floats) -> list[float]:
+    """Regret so far after each of `shown_rounds`.
+
+    >>> regrets_shown(np.array([1.0, 0.5, 0.5]))
+    [1.0, 1.5, 2.0]
     """
-    curves = np.cumsum(regrets, axis=1)
-    powers = np.linspace(0.0, math.log10(curves.shape[1]), 100)
-    shown = np.unique((10**powers).astype(np.int64))
-    return Curve(
-        round=shown.tolist(),
-        mean=curves[:, shown - 1].mean(axis=0).tolist(),
-        sem=[standard_error(curves[:, t - 1]) for t in shown],
-    )
+    return np.cumsum(regrets)[shown_rounds(len(regrets)) - 1].tolist()
 
 
 def first_noise(study: Study) -> float:

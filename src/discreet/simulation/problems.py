@@ -1,6 +1,6 @@
 """The benchmark problems, exactly.
 
-What a problem has, and may have, is said by `worlds.Problem`.
+What a problem has, and may have, is said by `people.Problem`.
 """
 
 import importlib
@@ -15,7 +15,9 @@ from discreet.arrays import Floats
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument
 from discreet.features.kernels import Kernel, Learned, SquaredExponential
-from discreet.simulation.worlds import MakeProblem, Problem
+from discreet.simulation.differing import Arms, Dosing
+from discreet.simulation.people import Problem
+from discreet.simulation.worlds import MakeProblem
 
 #: What every problem has.
 PARTS = ("domain", "rewards", "decision_set", "mean", "reward")
@@ -46,7 +48,11 @@ class Function:
 
     def reward(self, x: Floats, rng: np.random.Generator) -> float:
         """The mean at one point, plus noise."""
-        return float(self.formula(x[None, :])[0] + self.noise_std * rng.standard_normal())
+        return float(self.answers(x[None, :], rng)[0])
+
+    def answers(self, x: Floats, rng: np.random.Generator) -> Floats:
+        """As `reward`, to every row."""
+        return self.formula(x) + self.noise_std * rng.standard_normal(len(x))
 
 
 def camelback(x: Floats) -> Floats:
@@ -79,6 +85,33 @@ def michalewicz(x: Floats) -> Floats:
     z = (x + 0.5) * math.pi
     i = np.arange(1.0, x.shape[1] + 1.0)
     return np.sum(np.sin(z) * np.sin(i * z / math.pi) ** 20, axis=1) / 8.00499
+
+
+def hartmann6(x: Floats) -> Floats:
+    """The six-dimensional Hartmann function, divided by its maximum.
+
+    >>> best = [0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573]
+    >>> float(hartmann6(np.array([best]) - 0.5).round(4)[0])
+    1.0
+    """
+    steep = np.array(
+        [
+            [10.0, 3.0, 17.0, 3.5, 1.7, 8.0],
+            [0.05, 10.0, 17.0, 0.1, 8.0, 14.0],
+            [3.0, 3.5, 1.7, 10.0, 17.0, 8.0],
+            [17.0, 8.0, 0.05, 10.0, 0.1, 14.0],
+        ]
+    )
+    peaks = 1e-4 * np.array(
+        [
+            [1312, 1696, 5569, 124, 8283, 5886],
+            [2329, 4135, 8307, 3736, 1004, 9991],
+            [2348, 1451, 3522, 2883, 3047, 6650],
+            [4047, 8828, 8732, 5743, 1091, 381],
+        ]
+    )
+    squares = np.square((x + 0.5)[:, None, :] - peaks)
+    return np.exp(-(squares * steep).sum(axis=2)) @ np.array([1.0, 1.2, 3.0, 3.2]) / 3.32237
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +170,11 @@ class Bumps:
 
     def reward(self, x: Floats, rng: np.random.Generator) -> float:
         """1 with probability f(x), else 0."""
-        return float(rng.random() < self.mean(x[None, :])[0])
+        return float(self.answers(x[None, :], rng)[0])
+
+    def answers(self, x: Floats, rng: np.random.Generator) -> Floats:
+        """As `reward`, to every row."""
+        return (rng.random(len(x)) < self.mean(x)).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +211,11 @@ class Ridges:
 
     def reward(self, x: Floats, rng: np.random.Generator) -> float:
         """The mean at one point, plus Laplace noise of standard deviation 0.2."""
-        return float(self.mean(x[None, :])[0] + rng.laplace(scale=0.2 / math.sqrt(2)))
+        return float(self.answers(x[None, :], rng)[0])
+
+    def answers(self, x: Floats, rng: np.random.Generator) -> Floats:
+        """As `reward`, to every row."""
+        return self.mean(x) + rng.laplace(scale=0.2 / math.sqrt(2), size=len(x))
 
 
 def _uniform_in_ball(count: int, rng: np.random.Generator) -> Floats:
@@ -187,12 +228,24 @@ CAMELBACK = Function(2, camelback, 0.2063257, (-1.2, 0.3), SquaredExponential(0.
 STYBLINSKI_TANG = Function(20, styblinski_tang, 1.0, (-0.5, 1.2), Learned(additive=True))
 MICHALEWICZ = Function(10, michalewicz, 1.0, (-0.3, 1.2), Learned(additive=True))
 
+HARTMANN6 = Function(6, hartmann6, 1.0, (-0.3, 1.3), Learned(additive=True))
+
 PROBLEMS: dict[str, MakeProblem] = {
     "synthetic": Bumps.draw,
     "camelback": lambda rng: CAMELBACK,
     "styblinski-tang": lambda rng: STYBLINSKI_TANG,
     "michalewicz": lambda rng: MICHALEWICZ,
     "ridges": Ridges.draw,
+    "hartmann6": lambda rng: HARTMANN6,
+    "dosing-1": lambda rng: Dosing(1),
+    "dosing-3": lambda rng: Dosing(3),
+    "dosing-6": lambda rng: Dosing(6),
+    "dosing-1-skewed": lambda rng: Dosing(1, "skewed"),
+    "dosing-3-skewed": lambda rng: Dosing(3, "skewed"),
+    "dosing-6-skewed": lambda rng: Dosing(6, "skewed"),
+    "dosing-3-correlated": lambda rng: Dosing(3, "correlated"),
+    "dosing-6-correlated": lambda rng: Dosing(6, "correlated"),
+    "arms": lambda rng: Arms(),
 }
 
 

@@ -4,7 +4,7 @@ Regret is pseudo-regret, by true means: sum over rounds of max over D_t of f, mi
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,46 +13,14 @@ from scipy.optimize import minimize
 
 from discreet.agreement.plan import Decisions
 from discreet.arrays import Floats
-from discreet.domain.box import Box, Categorical
+from discreet.domain.box import Box
 from discreet.errors import InvalidArgument
 from discreet.learning.search import latin_hypercube
 from discreet.learning.study import Value
+from discreet.simulation.people import Options, People, Problem, answers, bring, kind_of
 
-#: What a user brings: candidates, one a row in natural units; a context; or nothing: the whole box.
-Options = Floats | Mapping[str, Value] | None
-
-
-class Problem(Protocol):
-    """What a simulation needs to know of the world.
-
-    Points are rows in natural units; a category is its position among the values. A problem may
-    also have a `kernel` and, where the whole box is allowed, the `maximum` of its mean; otherwise
-    a default kernel is used and the maximum is searched for. Where users bring a context it must
-    have `maximum_under(context)`.
-    """
-
-    @property
-    def domain(self) -> Box:
-        """Where actions live."""
-        ...
-
-    @property
-    def rewards(self) -> tuple[float, float]:
-        """The clipping range."""
-        ...
-
-    def decision_set(self, rng: np.random.Generator) -> Options:
-        """What this round's user brings."""
-        ...
-
-    def mean(self, x: Floats) -> Floats:
-        """The true mean reward at each row."""
-        ...
-
-    def reward(self, x: Floats, rng: np.random.Generator) -> float:
-        """One user's answer to the action x."""
-        ...
-
+#: So many people come together: enough for speed, few enough for memory.
+TOGETHER = 1024
 
 MakeProblem = Callable[[np.random.Generator], Problem]
 
@@ -69,75 +37,95 @@ class Player(Protocol):
         ...
 
 
+class Crowd:
+    """The people of a run, in order, and their answers.
+
+    They are drawn so many together, whoever plays and however long epochs are: person t brings the
+    same, and answers the same action alike, in every run of a world. So players are compared in
+    pairs, and all at once gives what one after the other does.
+    """
+
+    def __init__(self, world: "World", rounds: int) -> None:
+        self._world, self._left = world, rounds
+        self._people: People | None = None
+        self._used = 0
+
+    def next(self, most: int) -> People:
+        """The next people, at most so many."""
+        world = self._world
+        if self._people is None or self._used == len(self._people):
+            count = min(TOGETHER, self._left)
+            self._left -= count
+            self._people = bring(world.problem, world.decisions, world.best, count, world.people)
+            self._used = 0
+        some = slice(self._used, min(self._used + most, len(self._people)))
+        self._used = some.stop
+        return self._people if some == slice(0, len(self._people)) else self._people.part(some)
+
+    def parts(self, count: int) -> Iterator[People]:
+        """The next so many people, as many together as can be."""
+        while count:
+            people = self.next(count)
+            count -= len(people)
+            yield people
+
+    def answers(self, actions: Floats) -> Floats:
+        """What the people who come next to answer say to these actions."""
+        return answers(self._world.problem, actions, self._world.answers)
+
+
 @dataclass(frozen=True, eq=False)
 class World:
     """A problem and its dice; (seed, run) fixes both, so that players can be compared in pairs.
 
-    `best` is the maximum of the mean over the box, None unless all of it is allowed. The player
-    has dice of its own, so what it draws does not change what people answer.
+    `best` is the maximum of the mean over the box, None unless all of it is allowed. People, their
+    answers and the player have dice of their own: what one draws does not change the others.
     """
 
     problem: Problem
     decisions: Decisions
     best: float | None
+    people: np.random.Generator
     answers: np.random.Generator
     player: np.random.Generator
 
     @classmethod
     def draw(cls, make_problem: MakeProblem, *, seed: int, run: int = 0) -> "World":
         """The world of one run, to be played once."""
-        streams = np.random.SeedSequence([seed, run]).spawn(3)
-        draw, answers, player = (np.random.Generator(np.random.Philox(each)) for each in streams)
+        streams = np.random.SeedSequence([seed, run]).spawn(4)
+        draw, answers, player, people = map(generator_of, streams)
         problem = make_problem(draw)
         decisions = kind_of(problem.decision_set(draw))
         best = best_mean(problem) if decisions == "box" else None
-        return cls(problem, decisions, best, answers, player)
+        return cls(problem, decisions, best, people, answers, player)
 
-    def play(
-        self, player: Player, rounds: int, advance: Callable[[int], None] = lambda rounds: None
-    ) -> tuple[Floats, float]:
-        """The regret of each round, and the CPU time of all."""
-        begun = time.process_time()
-        regrets = play(
-            self.problem, player, rounds, best=self.best, rng=self.answers, advance=advance
-        )
-        return regrets, time.process_time() - begun
+    def play(self, player: Player, rounds: int) -> tuple[Floats, float]:
+        """The regret of each round of a player who acts one after the other; the CPU time of all.
 
+        For players who learn from every round; a study is played by `epochs`.
+        """
+        begun, crowd, regrets = time.process_time(), Crowd(self, rounds), list[Floats]()
+        for people in crowd.parts(rounds):
+            actions: list[Floats] = []
+            for options in people.each():
+                actions.append(player.act(options))
+                player.hear(float(crowd.answers(actions[-1][None, :])[0]))
+            regrets.append(people.ceilings() - self.problem.mean(np.array(actions)))
+        return np.concatenate(regrets), time.process_time() - begun
 
-def play(
-    problem: Problem,
-    player: Player,
-    rounds: int,
-    *,
-    best: float | None,
-    rng: np.random.Generator,
-    advance: Callable[[int], None],
-) -> Floats:
-    """The regret of each round; `best` is the maximum of the mean over the box, if all of it is
-    allowed. Users and their answers come from `rng`, as many draws whatever is played.
-    """
-    regrets = np.empty(rounds)
-    for t in range(rounds):
-        options = problem.decision_set(rng)
-        action = player.act(options)
-        player.hear(problem.reward(action, rng))
-        regrets[t] = _ceiling(problem, options, best) - float(problem.mean(action[None, :])[0])
-        advance(1)
-    return regrets
+    def play_uniformly(self, rounds: int, advance: Callable[[int], None]) -> Floats:
+        """The regret of each round of whoever plays at random and learns nothing: the yardstick."""
+        regrets: list[Floats] = []
+        for people in Crowd(self, rounds).parts(rounds):
+            actions = people.uniform_actions(self.player)
+            regrets.append(people.ceilings() - self.problem.mean(actions))
+            advance(len(people))
+        return np.concatenate(regrets)
 
 
-def _ceiling(problem: Problem, options: Options, best: float | None) -> float:
-    """The highest mean among the options."""
-    if isinstance(options, Mapping):
-        maximum_under = getattr(problem, "maximum_under", None)
-        if maximum_under is None:
-            raise InvalidArgument("problem", "maximum_under(context), where users bring one")
-        return float(maximum_under(options))
-    if options is not None:
-        return float(problem.mean(options).max())
-    if best is None:
-        raise InvalidArgument("problem", "decision sets in every round, or in none")
-    return best
+def generator_of(stream: np.random.SeedSequence) -> np.random.Generator:
+    """Dice of their own for each stream."""
+    return np.random.Generator(np.random.Philox(stream))
 
 
 def best_mean(problem: Problem) -> float:
@@ -150,10 +138,10 @@ def best_mean(problem: Problem) -> float:
         raise InvalidArgument("problem", "a domain without context, or decision sets")
     rng = np.random.Generator(np.random.Philox(0))
     points = domain.spread(latin_hypercube(20_000, len(domain.names), rng))
-    values = problem.mean(rows_of(domain, points))
+    values = problem.mean(domain.numbers(points))
     refined = [
         minimize(
-            lambda point: -float(problem.mean(rows_of(domain, domain.snap(point[None, :])))[0]),
+            lambda point: -float(problem.mean(domain.numbers(domain.snap(point[None, :])))[0]),
             points[start],
             method="Nelder-Mead",
         )
@@ -166,17 +154,6 @@ def best_mean(problem: Problem) -> float:
 # -- actions as rows of numbers
 
 
-def kind_of(options: Options) -> Decisions:
-    """What a plan calls users who bring this.
-
-    >>> kind_of(None), kind_of({"age": 61}), kind_of(np.zeros((25, 2)))
-    ('box', 'context', 'candidates')
-    """
-    if options is None:
-        return "box"
-    return "context" if isinstance(options, Mapping) else "candidates"
-
-
 def row_of(domain: Box, action: Mapping[str, Value]) -> Floats:
     """An action as numbers; a category is its position.
 
@@ -184,23 +161,3 @@ def row_of(domain: Box, action: Mapping[str, Value]) -> Floats:
     array([5., 1.])
     """
     return np.array([domain.coordinate(name).number(value) for name, value in action.items()])
-
-
-def values_of(domain: Box, rows: Floats) -> Floats | list[list[Value]]:
-    """Rows of numbers as a bandit takes them: where there are categories, by their names.
-
-    >>> values_of(Box({"dose": (0, 10), "arm": Categorical(("a", "b"))}), np.array([[5.0, 1.0]]))
-    [[5.0, 'b']]
-    """
-    coordinates = [domain.coordinate(name) for name in domain.names]
-    if not any(isinstance(coordinate, Categorical) for coordinate in coordinates):
-        return rows
-    return [
-        [coordinate.value(number) for coordinate, number in zip(coordinates, row, strict=True)]
-        for row in rows.tolist()
-    ]
-
-
-def rows_of(domain: Box, points: Floats) -> Floats:
-    """Scaled points as rows of numbers in natural units."""
-    return np.array([row_of(domain, domain.decode(point)) for point in points])

@@ -9,6 +9,7 @@ import numpy as np
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.arrays import Floats
+from discreet.errors import Refused
 from discreet.learning.epoch import Epoch
 from discreet.one_copy import OneCopy
 from discreet.privacy.budget import Simulation
@@ -95,12 +96,21 @@ class Privatizer(OneCopy):
     def tell(self, *events: Told) -> None:
         """Users answered: encode their rounds and add each once."""
         points = np.array([self.session.close(event.number).point for event in events])
-        rewards = np.array([self._plan.centred(event.reward) for event in events])
-        newest = self._rounds[0]
-        for start in range(0, len(events), TOGETHER):
-            some = slice(start, start + TOGETHER)
-            self._look(points[some], rewards[some], newest.looks[0])
-        newest.add(points, rewards)
+        rewards = np.array([event.reward for event in events])
+        self._count(points, self._plan.all_centred(rewards))
+
+    def simulate(self, points: Floats, rewards: Floats) -> None:
+        """Count rounds that are asked and answered at once: in simulations, where no one waits."""
+        if self._simulation is None:
+            raise Refused("rounds of real people are asked and told one by one")
+        self.session.asked += len(points)
+        for start in range(0, len(points), TOGETHER):
+            announced = self._epoch.encoding.announce(
+                self._plan.map, points[start : start + TOGETHER]
+            )
+            if announced is not None:
+                self._sums.add(announced.sum(axis=0))
+        self._count(points, self._plan.all_centred(rewards))
 
     def abandon(self, event: Abandoned) -> None:
         """A user will not answer."""
@@ -121,6 +131,14 @@ class Privatizer(OneCopy):
                 self._plan, self._epoch, self._sums, asks=asks, bits=bits, past=self._past
             )
         return self._drawn
+
+    def _count(self, points: Floats, rewards: Floats) -> None:
+        """Add answered rounds of the open epoch, and keep them if they are looked at again."""
+        newest = self._rounds[0]
+        for start in range(0, len(rewards), TOGETHER):
+            some = slice(start, start + TOGETHER)
+            self._look(points[some], rewards[some], newest.looks[0])
+        newest.add(points, rewards)
 
     def _look(self, points: Floats, rewards: Floats, weight: float) -> None:
         """Add rounds to the sums, each counting so much."""

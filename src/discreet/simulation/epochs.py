@@ -1,0 +1,142 @@
+"""A study in a world, everyone of an epoch at once.
+
+Within an epoch the policy is frozen and sums do not care about their order. So its people may act
+together, and be counted together, and every epoch, release and posterior is that of people who come
+one after the other: bit for bit, with a custodian, because the code that chooses, counts and draws
+is the custodian's own (`decide`, `Privatizer`). In the local model the noise of n reports is drawn
+at once, with the law of their sum. Everything here is seeded and therefore not private.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from discreet.agreement.plan import Plan
+from discreet.agreement.release import Release
+from discreet.arrays import Floats
+from discreet.learning.belief import Belief, Spending
+from discreet.learning.epoch import Epoch
+from discreet.learning.next_epoch import believed_before
+from discreet.learning.study import Study
+from discreet.privacy.budget import Simulation
+from discreet.protocol.decisions import decide
+from discreet.protocol.tally import WIDER
+from discreet.simulation.people import People
+from discreet.simulation.worlds import Crowd, World
+from discreet.trusted.privatizer import TOGETHER, Privatizer
+
+#: So many options are scored at a time: their features stay near the processor.
+OPTIONS = 4096
+
+
+class Counting(Protocol):
+    """What counts the rounds of an epoch and releases their noisy sums."""
+
+    def open(self, epoch: Epoch) -> None:
+        """Begin an epoch."""
+        ...
+
+    def simulate(self, points: Floats, rewards: Floats) -> None:
+        """Count rounds that are asked and answered at once."""
+        ...
+
+    def release(self) -> Release:
+        """The open epoch's release."""
+        ...
+
+
+class Reports:
+    """The reports of an epoch's devices, added up as a server adds them.
+
+    A report is its encoded round plus integer noise of std s, so the sum of n has the sum of the
+    rounds plus, up to rounding (below an integer in each, of at least a thousand that s has),
+
+        N(0, n s^2),        s as wide as smoothing makes it (`tally`).
+    """
+
+    def __init__(self, plan: Plan, rng: np.random.Generator) -> None:
+        self._plan, self._rng = plan, rng
+
+    def open(self, epoch: Epoch) -> None:
+        """Begin an epoch."""
+        self._epoch, self._reports = epoch, 0
+        self._sums = np.zeros(epoch.encoding.size(self._plan.map), dtype=np.int64)
+
+    def simulate(self, points: Floats, rewards: Floats) -> None:
+        """Count rounds that are asked and reported at once."""
+        plan, encoding = self._plan, self._epoch.encoding
+        for start in range(0, len(points), TOGETHER):
+            some = slice(start, start + TOGETHER)
+            self._sums += encoding.total(plan.map, points[some], plan.all_centred(rewards[some]))
+        self._reports += len(points)
+
+    def release(self) -> Release:
+        """The sums, and the noise of so many reports."""
+        plan, epoch, count = self._plan, self._epoch, self._reports
+        stds = WIDER * plan.noise_of_sum(epoch.encoding, count).stds(plan.map)
+        noise = np.rint(stds * self._rng.standard_normal(len(stds))).astype(np.int64)
+        return Release(
+            epoch=epoch.digest,
+            previous=epoch.previous,
+            asks=count,
+            reports=count,
+            integers=self._sums + noise,
+            private=False,
+        )
+
+
+def begin(plan: Plan, spending: Spending | None = None) -> Study:
+    """A simulated study that has not begun, with its budget spent in the usual way or another."""
+    belief = believed_before(plan) if spending is None else Belief.before(plan, spending)
+    return Study.begun(belief, simulated=True)
+
+
+def play_study(
+    world: World,
+    study: Study,
+    rounds: int,
+    advance: Callable[[int], None] = lambda rounds: None,
+) -> tuple[Floats, Study]:
+    """The regret of each round, and the study after them; it had not begun.
+
+    `advance` is called with the number of rounds just played.
+    """
+    plan, crowd, regrets = study.plan, Crowd(world, rounds), list[Floats]()
+    counting = _counting(plan, world.player)
+    while rounds:
+        epoch = study.next_epoch()
+        study = study.opened(epoch)
+        counting.open(epoch)
+        length, done = min(rounds, epoch.length), 0
+        for people in crowd.parts(length):
+            points, actions = _act(plan, epoch, epoch.first + done, people)
+            counting.simulate(points, crowd.answers(actions))
+            regrets.append(people.ceilings() - world.problem.mean(actions))
+            done += len(people)
+            advance(len(people))
+        study = study.released(counting.release())
+        rounds -= length
+    return np.concatenate(regrets), study
+
+
+def _counting(plan: Plan, rng: np.random.Generator) -> Counting:
+    if plan.is_local:
+        return Reports(plan, rng)
+    return Privatizer(plan, Simulation(int(rng.integers(2**63))))
+
+
+def _act(plan: Plan, epoch: Epoch, first: int, people: People) -> tuple[Floats, Floats]:
+    """The actions of people who come in a row: scaled, and in natural units."""
+    options = people.scaled()
+    each = max((len(own) for own in options if own is not None), default=1)
+    together = max(1, OPTIONS // each)
+    found = [
+        decide(plan, epoch, first + start, options[start : start + together])
+        for start in range(0, len(options), together)
+    ]
+    for refusal in (error for part in found for error in part.refusals.values()):
+        raise refusal
+    points = np.concatenate([part.points for part in found])
+    positions = [part.positions for part in found if part.positions is not None]
+    return points, people.actions(points, np.concatenate(positions) if positions else None)
