@@ -36,7 +36,7 @@ from typing import Any, get_type_hints
 
 from discreet.agreement.plan import Plan
 from discreet.errors import DiscreetError, InvalidArgument, Refused
-from discreet.features.choose import Method
+from discreet.features.choose import FeatureChoice
 from discreet.learning.study import Study
 from discreet.storage import toml
 
@@ -52,7 +52,7 @@ class Earlier:
 #: What each key holds: the arguments of a plan.
 ARGUMENTS = [field for field in fields(Plan) if field.init]
 HINTS: dict[str, Any] = {field.name: get_type_hints(Plan)[field.name] for field in ARGUMENTS} | {
-    "features": Method,
+    "features": FeatureChoice,
     "prior": str | Earlier,
 }
 REQUIRED = [f.name for f in ARGUMENTS if f.default is f.default_factory is MISSING]

@@ -13,10 +13,26 @@ from discreet.errors import InvalidArgument
 
 Model = Literal["none", "joint", "local", "random"]
 Protect = Literal["decisions", "rewards"]
-EncodingChoice = Literal["auto", "gram", "fourier", "reward", "announced"]
-Method = Literal["grid", "hermite", "random"]
+EncodingChoice = Literal["auto", "gram", "fourier", "reward", "announced", "directed"]
+Features = Literal["auto", "grid", "hermite", "random", "leading"]
 NoiseChoice = Literal["independent", "tree", "square root", "blt"]
-PROBLEMS = ("synthetic", "camelback", "styblinski-tang", "michalewicz", "ridges")
+PROBLEMS = (
+    "synthetic",
+    "camelback",
+    "styblinski-tang",
+    "michalewicz",
+    "ridges",
+    "hartmann6",
+    "dosing-1",
+    "dosing-3",
+    "dosing-6",
+    "dosing-1-skewed",
+    "dosing-3-skewed",
+    "dosing-6-skewed",
+    "dosing-3-correlated",
+    "dosing-6-correlated",
+    "arms",
+)
 
 
 def complete_problem(incomplete: str) -> list[str]:

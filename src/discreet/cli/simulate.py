@@ -13,7 +13,7 @@ from discreet.cli.choices import (
     AsJson,
     Changes,
     EncodingChoice,
-    Method,
+    Features,
     Model,
     NoiseChoice,
     PlanFile,
@@ -56,7 +56,7 @@ def simulate_command(
         EncodingChoice | None, typer.Option(help="How a round becomes integers.  [auto]")
     ] = None,
     features: Annotated[
-        Method | None, typer.Option(help="How the kernel becomes features.  [grid]")
+        Features | None, typer.Option(help="How the kernel becomes features.  [auto]")
     ] = None,
     noise: Annotated[
         NoiseChoice | None,

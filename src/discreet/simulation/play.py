@@ -17,7 +17,7 @@ from discreet.agreement.plan import Decisions, Plan
 from discreet.arrays import Floats, Integers
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument, LargeDelta
-from discreet.features.choose import Method
+from discreet.features.choose import FeatureChoice
 from discreet.features.kernels import SquaredExponential
 from discreet.learning.belief import Spending
 from discreet.learning.search import spread
@@ -46,7 +46,7 @@ class Setting:
     model: Model = "none"
     rounds: int = 1000
     encoding: EncodingChoice = "auto"
-    features: Method = "grid"
+    features: FeatureChoice = "auto"
     privacy: Privacy = field(default_factory=NonPrivate)
     changes: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
 
