@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from discreet import checks, frames
+from discreet import checks
 from discreet.agreement.plan import Plan
 from discreet.errors import BetweenEpochs, InvalidArgument, UnknownTrial
+from discreet.frames import reading
 from discreet.learning.study import Recommendation, Study
 from discreet.privacy.budget import Simulation
 from discreet.protocol.decisions import brought, check_ask
@@ -116,7 +117,7 @@ class Bandit(Role):
         """Count many rewards in one write; all of them, or none where one is refused."""
         self.study.check_running()
         numbers = self._open_numbers(trials)
-        values = frames.numbers("rewards", rewards, len(numbers))
+        values = reading.numbers("rewards", rewards, len(numbers))
         answers: list[Record] = [
             self._sides.answer(number, value) for number, value in zip(numbers, values, strict=True)
         ]

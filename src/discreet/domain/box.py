@@ -27,7 +27,7 @@ from discreet.domain.coordinates import (
     sequence,
 )
 from discreet.domain.feasibility import Predicate
-from discreet.domain.points import check_rows, read_context, read_points
+from discreet.domain.points import check_rows, read_context, read_points, read_table
 from discreet.domain.unit_cube import even_points, fill_ball, in_ball, pull_into_ball, radius_left
 from discreet.errors import InvalidArgument
 
@@ -256,7 +256,7 @@ class Box:
 [18.0, 90.0] (row 1)
         """
         numbers = read_points(points, self._table, argument)
-        scaled = self._scaled(numbers)
+        scaled = _scaled(self._table, numbers)
         check_rows(self._inside(scaled), argument, "points inside the ball")
         check_rows(self._satisfied(numbers), argument, f"points that satisfy {self.feasible!r}")
         return scaled
@@ -297,11 +297,33 @@ class Box:
         """
         table = {name: self._table[name] for name in self.context}
         numbers = read_context(context, table)
-        columns = [c.scale(numbers[i : i + 1])[0] for i, c in enumerate(table.values())]
-        encoded = np.concatenate([np.empty(0), *columns])
-        if self.shape == "ball" and not in_ball(encoded[None, :]).all():
+        encoded = _scaled(table, numbers[None, :])
+        if not self._inside(encoded).all():
             raise InvalidArgument("context", "values inside the ball")
-        return encoded
+        return encoded[0]
+
+    def encode_table(self, table: object, *, argument: str = "candidates") -> tuple[Floats, Mask]:
+        """A table's rows in the unit cube, and which are points of the domain: ask for the others.
+
+        >>> Box({"dose": (0, 10)}).encode_table({"dose": [5, 11]})
+        (array([[0.5],
+               [0. ]]), array([ True, False]))
+        """
+        numbers, holds = read_table(table, self._table, argument)
+        scaled = _scaled(self._table, numbers)
+        return scaled, holds & self._inside(scaled) & self._satisfied(numbers)
+
+    def encode_contexts(self, table: object) -> tuple[Floats, Mask]:
+        """A context a row, as `encode_context` has it, and which rows are contexts of the domain.
+
+        >>> box = Box({"dose": (0, 10), "age": (18, 90)}, context=["age"])
+        >>> box.encode_contexts({"age": [36]})
+        (array([[0.25]]), array([ True]))
+        """
+        given = {name: self._table[name] for name in self.context}
+        numbers, holds = read_table(table, given, "contexts")
+        scaled = _scaled(given, numbers)
+        return scaled, holds & self._inside(scaled)
 
     def snap(self, points: ArrayLike) -> Floats:
         """The nearest rows that are encodings; the predicate is left to `admits`.
@@ -318,7 +340,7 @@ class Box:
             given = pull_into_ball(given, self.context_columns)
             room = radius_left(given, taken=self.context_columns)
             given = pull_into_ball(given, self.free_columns, room)
-        nearest = given if self.continuous.all() else self._scaled(self._natural(given))
+        nearest = given if self.continuous.all() else _scaled(self._table, self._natural(given))
         return np.where(self.continuous, np.clip(given, 0.0, 1.0), nearest)
 
     def admits(self, points: ArrayLike) -> Mask:
@@ -391,10 +413,6 @@ class Box:
         masks = [np.full(c.columns, isinstance(c, kind)) for c in self._table.values()]
         return frozen(np.concatenate(masks))
 
-    def _scaled(self, numbers: Floats) -> Floats:
-        columns = [c.scale(numbers[:, i]) for i, c in enumerate(self._table.values())]
-        return np.concatenate(columns, axis=1)
-
     def _natural(self, points: Floats) -> Floats:
         pairs = zip(self._table.values(), self._slices.values(), strict=True)
         return np.stack([c.unscale(points[:, columns]) for c, columns in pairs], axis=1)
@@ -407,6 +425,11 @@ class Box:
 
     def _inside(self, points: Floats) -> Mask:
         return in_ball(points) if self.shape == "ball" else np.ones(len(points), dtype=np.bool_)
+
+
+def _scaled(table: Mapping[str, Coordinate], numbers: Floats) -> Floats:
+    columns = [c.scale(numbers[:, i]) for i, c in enumerate(table.values())]
+    return np.concatenate([np.empty((len(numbers), 0)), *columns], axis=1)
 
 
 def _context(given: object, names: tuple[str, ...]) -> tuple[str, ...]:
