@@ -118,10 +118,7 @@ class Bandit(Role):
         self.study.check_running()
         numbers = self._open_numbers(trials)
         values = reading.numbers("rewards", rewards, len(numbers))
-        answers: list[Record] = [
-            self._sides.answer(number, value) for number, value in zip(numbers, values, strict=True)
-        ]
-        self._commit(*answers)
+        self._commit(*self._sides.answers(numbers, values))
 
     @property
     @Role.guarded
@@ -141,7 +138,7 @@ class Bandit(Role):
         asked = self._open_round(trial)
         value = checks.reward(reward)
         self.study.check_running()  # a finished study takes no more rewards
-        self._commit(self._sides.answer(asked.number, value))
+        self._commit(*self._sides.answers([asked.number], [value]))
 
     @Role.guarded
     def abandon(self, trial: Trial | int) -> None:
