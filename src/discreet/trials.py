@@ -13,6 +13,7 @@ from discreet.arrays import Floats
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument
 from discreet.frames.reading import column, columns, is_table
+from discreet.frames.table import Table
 from discreet.learning.study import Value
 from discreet.protocol.decisions import brought
 from discreet.protocol.records import Asked
@@ -61,6 +62,16 @@ class Trials(Sequence[Trial]):
             domain.decode_all(points),
             tuple(cast(int, each.chosen) for _, each in kept) if with_positions else None,
             {row: each.refusal for row, each in enumerate(entries) if each.refusal is not None},
+        )
+
+    def to_frame(self) -> Table:
+        """A row for each trial: its place in the batch, its number, its action.
+
+        `batch row`, `trial number` and `chosen candidate` are no names of coordinates.
+        """
+        chosen = {} if self.chosen is None else {"chosen candidate": self.chosen}
+        return Table(
+            {"batch row": self.rows, "trial number": self.numbers, **self.actions, **chosen}
         )
 
     def __len__(self) -> int:

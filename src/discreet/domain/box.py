@@ -99,6 +99,10 @@ class Box:
         return {name: read_coordinate(name, given) for name, given in self.coordinates.items()}
 
     @cached_property
+    def _contexts(self) -> dict[str, Coordinate]:
+        return {name: self._table[name] for name in self.context}
+
+    @cached_property
     def _slices(self) -> dict[str, slice]:
         ends = accumulate(coordinate.columns for coordinate in self._table.values())
         pairs = zip(self._table.items(), ends, strict=True)
@@ -207,11 +211,7 @@ class Box:
 
     @property
     def has_context(self) -> bool:
-        """Whether users bring anything.
-
-        >>> Box({"dose": (0, 10)}).has_context
-        False
-        """
+        """Whether users bring anything."""
         return bool(self.context)
 
     @cached_property
@@ -295,34 +295,25 @@ class Box:
         Traceback (most recent call last):
         discreet.errors.InvalidArgument: context: expected a value for 'age'
         """
-        table = {name: self._table[name] for name in self.context}
-        numbers = read_context(context, table)
-        encoded = _scaled(table, numbers[None, :])
+        encoded = _scaled(self._contexts, read_context(context, self._contexts)[None, :])
         if not self._inside(encoded).all():
             raise InvalidArgument("context", "values inside the ball")
         return encoded[0]
 
     def encode_table(self, table: object, *, argument: str = "candidates") -> tuple[Floats, Mask]:
-        """A table's rows in the unit cube, and which are points of the domain: ask for the others.
+        """A table's rows in the unit cube, and which of them are points of the domain.
 
-        >>> Box({"dose": (0, 10)}).encode_table({"dose": [5, 11]})
-        (array([[0.5],
-               [0. ]]), array([ True, False]))
+        >>> Box({"dose": (0, 10)}).encode_table({"dose": [11]})
+        (array([[0.]]), array([False]))
         """
         numbers, holds = read_table(table, self._table, argument)
         scaled = _scaled(self._table, numbers)
         return scaled, holds & self._inside(scaled) & self._satisfied(numbers)
 
     def encode_contexts(self, table: object) -> tuple[Floats, Mask]:
-        """A context a row, as `encode_context` has it, and which rows are contexts of the domain.
-
-        >>> box = Box({"dose": (0, 10), "age": (18, 90)}, context=["age"])
-        >>> box.encode_contexts({"age": [36]})
-        (array([[0.25]]), array([ True]))
-        """
-        given = {name: self._table[name] for name in self.context}
-        numbers, holds = read_table(table, given, "contexts")
-        scaled = _scaled(given, numbers)
+        """A context a row, as `encode_context` has it, and which rows are contexts at all."""
+        numbers, holds = read_table(table, self._contexts, "contexts")
+        scaled = _scaled(self._contexts, numbers)
         return scaled, holds & self._inside(scaled)
 
     def snap(self, points: ArrayLike) -> Floats:

@@ -92,9 +92,8 @@ def _as_numbers(points: object, table: Table, argument: str) -> Floats:
     if isinstance(points, np.ndarray) and _is_numeric(cast(NDArray[Any], points), table):
         with np.errstate(over="ignore"):
             return np.asarray(points, dtype=np.float64)
-    in_order = isinstance(points, np.ndarray) and points.dtype.names is None
-    if not in_order and is_table(cast(object, points)):
-        found = columns(argument, points, tuple(table))
+    if _has_names(cast(Any, points)):
+        found = columns(argument, cast(object, points), tuple(table))
         parts = [table[name].numbers(column) for name, column in found.items()]
         if len(parts[0]):
             return np.stack(parts, axis=1)
@@ -107,6 +106,11 @@ def _as_numbers(points: object, table: Table, argument: str) -> Floats:
         pairs = zip(table.values(), _values(point, tuple(table), argument, row), strict=True)
         numbers[row] = [coordinate.number(value) for coordinate, value in pairs]
     return numbers
+
+
+def _has_names(points: object) -> bool:
+    named: object = getattr(getattr(points, "dtype", None), "names", None)
+    return is_table(points) and (named is not None or not isinstance(points, np.ndarray))
 
 
 def _is_numeric(points: NDArray[Any], table: Table) -> bool:

@@ -24,8 +24,6 @@ _KINDS: dict[str, Kind] = {
     "T": "text",
     "O": "any",
 }
-#: How data frames are read.
-HOW = "pyarrow, which reads data frames: pip install 'discreet[frames]'"
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +133,7 @@ def _array(argument: str, table: NDArray[Any], names: Sequence[str]) -> dict[str
 
 def _frame(argument: str, table: object, names: Sequence[str]) -> dict[str, Column]:
     """Whatever has an Arrow stream: pandas, polars, Arrow itself."""
-    arrow = _pyarrow(argument)
+    arrow = pyarrow(argument)
     try:
         read = arrow.table(table)
     except Exception:  # noqa: BLE001  # it quotes what came
@@ -160,13 +158,16 @@ def _is_frame(given: object) -> bool:
     return hasattr(given, "__arrow_c_stream__") and hasattr(given, "columns")
 
 
-def _pyarrow(argument: str) -> Any:
+def pyarrow(argument: str) -> Any:
+    """Arrow, loaded when a data frame comes or goes; or an error that says what to do without."""
     try:
-        import pyarrow  # pyright: ignore[reportMissingTypeStubs]
+        import pyarrow as arrow  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
-        words = f"{HOW}; or a mapping of columns, frame.to_dict('list')"
-        raise InvalidArgument(argument, words) from None
-    return pyarrow
+        words = (
+            "pyarrow, for data frames (pip install 'discreet[frames]'), or plain columns by name"
+        )
+        raise InvalidArgument(argument, f"{words}: frame.to_dict('list')") from None
+    return arrow
 
 
 # -- columns

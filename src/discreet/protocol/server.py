@@ -53,7 +53,11 @@ class Server(Role):
 
     @Role.guarded
     def offer_many(self, requests: Sequence[Request]) -> Replies[Offer]:
-        """The next asks, each epoch's in one write: what as many single calls would give."""
+        """The next asks, each epoch's in one write: what as many single calls would give.
+
+        With more than `asks_left` of them the open epoch is closed on the way, and a report of one
+        that came before is too late: a batch that is to be counted stays below.
+        """
         self._study.check_running()
         outcomes: list[Offer | Exception] = []
         while len(outcomes) < len(requests):
@@ -148,6 +152,12 @@ class Server(Role):
     def asked(self) -> int:
         """The number of asks so far."""
         return self._tally.asked
+
+    @property
+    @Role.guarded
+    def asks_left(self) -> int:
+        """How many asks the open epoch has left; the next one after them closes it."""
+        return self._study.open_epoch.end - self._tally.asked
 
     @property
     @Role.guarded
