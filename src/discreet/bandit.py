@@ -101,13 +101,15 @@ class Bandit(Role):
     ) -> Trials:
         """The next actions of many people, in one write: what as many single asks would give.
 
-        Over the whole box, `n` of them. `contexts` are a table with a row for each person: a
-        mapping of names to columns, a list of mappings, or an array. `candidates` are a sequence
-        with a set for each person. `users` are their ids.
+        Over the whole box, `n` of them. `contexts` are a table with a row for each person: a data
+        frame, a mapping of names to columns, a list of mappings, or an array. `candidates` are a
+        sequence with a set for each person; or a table of them all, where neighbouring rows of one
+        user are a set. `users` are their ids, one a row.
 
         A batch may cross the end of an epoch, which turns over as it would for single asks
         (`asks_left` says how many there are before that). A row that is refused is told in
-        `refusals`; the others go through.
+        `refusals`; the others go through. A table that is wrong as a whole is refused before
+        anyone has asked.
         """
         people = people_of(self.plan, n, candidates, contexts, users)
         return self._enter(people)
