@@ -72,7 +72,7 @@ class Seeded:
 class SeededRows:
     """For one draw of `integer_noise` over many rows: to each what `Seeded` would give it alone."""
 
-    private = False
+    private = Seeded.private
 
     def __init__(self, simulation: Simulation, rows: Sequence[int]) -> None:
         self._streams = [Seeded(simulation, row) for row in rows]
