@@ -22,6 +22,7 @@ INSIDE = (
 )
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!discreet\.).*"),  # other libraries are not in this site
+    (r"py:.*", r"discreet\.protocol\.replies\.T"),  # any message
     (r"py:.*", INSIDE),  # signatures name them; the reference is of what people call
 ]
 

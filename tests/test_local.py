@@ -264,7 +264,7 @@ def test_a_report_that_could_not_be_kept_is_not_drawn_again():
     for reward in (0.1, 0.9):
         with pytest.raises(JournalFailed):
             bandit.tell(trial, reward)
-    drawn = write(bandit._sides._clients[0].report(0.5))
+    drawn = write(bandit._sides.answers([0], [0.5])[0])
     assert bandit.open_trials == (0,)
     journal.failing = False
     bandit.tell(trial, 0.9)

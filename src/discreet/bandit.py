@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from discreet import checks, frames
+from discreet import checks
 from discreet.agreement.plan import Plan
 from discreet.errors import BetweenEpochs, InvalidArgument, UnknownTrial
+from discreet.frames import reading
 from discreet.learning.study import Recommendation, Study
 from discreet.privacy.budget import Simulation
 from discreet.protocol.decisions import brought, check_ask
@@ -100,13 +101,15 @@ class Bandit(Role):
     ) -> Trials:
         """The next actions of many people, in one write: what as many single asks would give.
 
-        Over the whole box, `n` of them. `contexts` are a table with a row for each person: a
-        mapping of names to columns, a list of mappings, or an array. `candidates` are a sequence
-        with a set for each person. `users` are their ids.
+        Over the whole box, `n` of them. `contexts` are a table with a row for each person: a data
+        frame, a mapping of names to columns, a list of mappings, or an array. `candidates` are a
+        sequence with a set for each person; or a table of them all, where neighbouring rows of one
+        user are a set. `users` are their ids, one a row.
 
         A batch may cross the end of an epoch, which turns over as it would for single asks
         (`asks_left` says how many there are before that). A row that is refused is told in
-        `refusals`; the others go through.
+        `refusals`; the others go through. A table that is wrong as a whole is refused before
+        anyone has asked.
         """
         people = people_of(self.plan, n, candidates, contexts, users)
         return self._enter(people)
@@ -116,11 +119,8 @@ class Bandit(Role):
         """Count many rewards in one write; all of them, or none where one is refused."""
         self.study.check_running()
         numbers = self._open_numbers(trials)
-        values = frames.numbers("rewards", rewards, len(numbers))
-        answers: list[Record] = [
-            self._sides.answer(number, value) for number, value in zip(numbers, values, strict=True)
-        ]
-        self._commit(*answers)
+        values = reading.numbers("rewards", rewards, len(numbers))
+        self._commit(*self._sides.answers(numbers, values))
 
     @property
     @Role.guarded
@@ -140,7 +140,7 @@ class Bandit(Role):
         asked = self._open_round(trial)
         value = checks.reward(reward)
         self.study.check_running()  # a finished study takes no more rewards
-        self._commit(self._sides.answer(asked.number, value))
+        self._commit(*self._sides.answers([asked.number], [value]))
 
     @Role.guarded
     def abandon(self, trial: Trial | int) -> None:

@@ -78,7 +78,7 @@ BAD = {
     "inspect": [
         *[[name] for name in ("no.json", "folder", "text.txt", "empty.db", "broken.json")],
         *[[name] for name in ("foreign.json", "foreign.db", "cut.db", "/dev/null")],
-        ["text.txt", "--figure", "study.bmp"], [],
+        ["text.txt", "--figure", "study.bmp"], ["text.txt", "--table", "epochs.xlsx"], [],
     ],
     "reproduce": [
         ["nonsense"], ["table", "--runs", "0"], ["table", "--workers", "0"],

@@ -432,3 +432,28 @@ def test_a_study_of_an_earlier_one_shows_what_it_begins_with(run, tmp_path):
     code, out, _ = run("inspect", "study.json")
     assert code == 0
     assert "Best action: dose = " in out
+
+
+def test_public_tables_are_written_beside_the_words(run, tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    bandit = Bandit(Plan(domain=DOMAINS["one"], privacy=NonPrivate(), horizon=20))
+    bandit.tell_many(bandit.ask_many(20), [0.5] * 20)
+    bandit.finish()
+    bandit.export(tmp_path / "study.json")
+    code, out, _ = run(
+        "inspect", "study.json", "--table", "epochs.csv", "--posterior", "posterior.parquet"
+    )
+    assert code == 0
+    assert "Table: epochs.csv" in out
+    first = (tmp_path / "epochs.csv").read_text().splitlines()[0]
+    assert first.split(",") == list(bandit.study.to_frame())
+    found = pq.read_table(tmp_path / "posterior.parquet").to_pylist()
+    assert found == bandit.study.predict().rows
+
+
+def test_a_posterior_is_of_a_study_that_has_released_something(run, tmp_path):
+    Bandit(Plan(domain=DOMAINS["one"], privacy=NonPrivate())).export(tmp_path / "study.json")
+    code, _, err = run("inspect", "study.json", "--posterior", "posterior.csv")
+    assert (code, "released something" in err) == (2, True)
+    assert not (tmp_path / "posterior.csv").exists()
+    assert run("inspect", "study.json", "--table", "folder/that/is/not.csv")[0] == 2

@@ -36,9 +36,23 @@ MUTANTS = (
     Mutant(
         "no noise on a report",
         "trusted/mechanism.py",
-        "return noisy(own, epoch.encoding.stds(plan.map), bits=bits)[0]",
-        "return noisy(own, 0 * epoch.encoding.stds(plan.map), bits=bits)[0]",
+        "return noisy(own, epoch.encoding.stds(plan.map), bits=bits)",
+        "return noisy(own, 0 * epoch.encoding.stds(plan.map), bits=bits)",
         (CLIENT,),
+    ),
+    Mutant(
+        "the reports of a batch share their noise",
+        "trusted/mechanism.py",
+        "return noisy(own, epoch.encoding.stds(plan.map), bits=bits)",
+        "return own + noisy(0 * own[:1], epoch.encoding.stds(plan.map), bits=bits)",
+        ("tests/trusted/test_mechanism.py::test_every_report_of_a_batch_has_noise_of_its_own",),
+    ),
+    Mutant(
+        "in one process a report that was not kept is drawn again",
+        "trusted/in_process.py",
+        "if number not in self._drawn]",
+        "]",
+        ("tests/test_local.py::test_a_report_that_could_not_be_kept_is_not_drawn_again",),
     ),
     Mutant(
         "an epoch that is weaker than the plan is released",

@@ -166,7 +166,7 @@ def test_tables_of_every_kind_are_the_same_people():
         ({}, "contexts= and nothing beside it"),
         ({"n": 3}, "contexts= and nothing beside it"),
         ({"contexts": "age"}, "a data frame"),
-        ({"contexts": {"age": [1.0], "sex": [1.0, 2.0]}}, "columns of one length"),
+        ({"contexts": {"age": [1.0], "sex": [1.0]}}, "no columns but 'age'"),
         ({"contexts": np.zeros((2, 3))}, "1 columns: age"),
         ({"contexts": {"age": [20.0, 30.0]}, "users": ["a"]}, "2 values, one a row"),
         ({"contexts": {"age": [20.0, 30.0]}, "users": "ab"}, "a list, an array or a column"),

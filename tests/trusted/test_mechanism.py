@@ -17,7 +17,7 @@ from discreet.learning.belief import Belief
 from discreet.learning.next_epoch import open_epoch
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Simulation
 from discreet.trusted import mechanism
-from discreet.trusted.randomness import OperatingSystem, Seeded
+from discreet.trusted.randomness import OperatingSystem, Seeded, source, sources
 from discreet.trusted.sums import Sums
 
 JOINT = JointDP(1.0, 1e-3)
@@ -144,3 +144,24 @@ def test_an_epoch_that_is_weaker_than_the_plan_is_not_released(local):
                 mechanism.report(plan, each, np.array([0.5]), 0.5, bits=bits)
             else:
                 mechanism.release(plan, each, _sums(plan, each), asks=each.length, bits=bits)
+
+
+@pytest.mark.parametrize("encoding", ["gram", "fourier", "reward"])
+def test_every_report_of_a_batch_has_noise_of_its_own(encoding):
+    """False-alarm rate below 1e-9: noise of many integers that would have to agree in all."""
+    plan = _plan(encoding, LocalDP(1.0, 1e-3))
+    points, rewards = np.full((20, 1), 0.3), np.full(20, 0.5)
+    found = mechanism.reports(plan, _epoch(plan), points, rewards, bits=sources(None, range(20)))
+    assert len(np.unique(found, axis=0)) == 20
+
+
+@pytest.mark.parametrize("encoding", ["gram", "fourier", "reward"])
+def test_the_reports_of_a_batch_are_those_of_single_rounds(encoding):
+    plan, simulation = _plan(encoding, LocalDP(1.0, 1e-3)), Simulation(3)
+    epoch, rng = _epoch(plan), np.random.Generator(np.random.Philox(1))
+    points, rewards, asks = rng.random((9, 1)), rng.random(9), range(4, 13)
+    found = mechanism.reports(plan, epoch, points, rewards, bits=sources(simulation, asks))
+    for i, ask in enumerate(asks):
+        bits = source(simulation, ask)
+        alone = mechanism.report(plan, epoch, points[i], float(rewards[i]), bits=bits)
+        assert np.array_equal(found[i], alone)

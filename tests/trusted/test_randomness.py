@@ -33,6 +33,7 @@ from discreet.trusted.randomness import (
     normals_from,
     secret_key,
     source,
+    sources,
 )
 
 SIGN = 1 << 63
@@ -133,6 +134,8 @@ def test_only_the_operating_system_is_private():
     assert source(None, 3).private is True
     assert Seeded(Simulation(1), 0).private is False
     assert source(Simulation(1), 3).private is False
+    assert sources(None, [3]).private is True
+    assert sources(Simulation(1), [3]).private is False
 
 
 def test_a_seeded_stream_goes_on():

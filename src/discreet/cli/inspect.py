@@ -14,10 +14,8 @@ from discreet.cli.console import check_picture, in_words, print_whole, rounded_u
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:  # heavy: loaded when used
-    from discreet.agreement.plan import Plan
-    from discreet.agreement.release import Release
     from discreet.domain.box import Box
-    from discreet.learning.epoch import Epoch
+    from discreet.frames.table import Table as PublicTable
     from discreet.learning.study import Study, Value
     from discreet.protocol.archive import Archive
 
@@ -45,6 +43,14 @@ def inspect_command(
     figure: Annotated[
         Path | None, typer.Option(help="Draw what was learnt: a .png, .svg or .pdf.")
     ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(help="Write epochs and releases: a .csv, or with pyarrow a .parquet."),
+    ] = None,
+    posterior: Annotated[
+        Path | None,
+        typer.Option(help="Write mean reward and interval at public points, in the same formats."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """What a study promised, spent and learnt, from its export or its journal.
@@ -56,15 +62,22 @@ def inspect_command(
 
     Example: discreet inspect study.db --context age=61
 
+    Example: discreet inspect study.db --table epochs.csv --posterior posterior.csv
+
     Example: discreet inspect spring.json autumn.db
     """
+    from discreet.frames.table import check_suffix
     from discreet.protocol.archive import read_archive
 
+    tables = {"--table": table, "--posterior": posterior}
     if len(paths) > 1:
-        for option, value in (("--context", context), ("--figure", figure)):
+        for option, value in {"--context": context, "--figure": figure, **tables}.items():
             if value is not None:
                 raise InvalidArgument(option, "one study")
         return several(paths, as_json=as_json)
+    for option, place in tables.items():
+        if place is not None:
+            check_suffix(option, place)
     (path,) = paths
     if figure is not None:
         check_picture(figure)
@@ -77,13 +90,37 @@ def inspect_command(
         from discreet.cli.figures import study_figure
 
         study_figure(archive, contexts[len(contexts) // 2], figure)
+    write_tables(archive.study, table, posterior, learnt=bool(found["best"]))
     if as_json:
         shown = None if figure is None else str(figure)
         typer.echo(json.dumps({"path": str(path), **found, "figure": shown}))
         return
     show(found)
-    if figure is not None:
-        typer.echo(f"Figure: {figure}")
+    for name, written in (("Figure", figure), ("Table", table), ("Posterior", posterior)):
+        if written is not None:
+            typer.echo(f"{name}: {written}")
+
+
+def write_tables(
+    study: "Study", table: Path | None, posterior: Path | None, *, learnt: bool
+) -> None:
+    """What is public, as files for other programs."""
+    if posterior is not None and not learnt:
+        raise InvalidArgument("--posterior", "a study that has released something")
+    if table is not None:
+        save_table(study.to_frame(), "--table", table)
+    if posterior is not None:
+        save_table(study.predict(), "--posterior", posterior)
+
+
+def save_table(table: "PublicTable", option: str, path: Path) -> None:
+    """Write a table, or say why it could not be written."""
+    try:
+        table.save(path)
+    except OSError as error:
+        raise InvalidArgument(
+            option, f"a file that can be written ({error.strerror})", str(path)
+        ) from None
 
 
 def several(paths: list[Path], *, as_json: bool) -> None:
@@ -120,33 +157,8 @@ def dossier(archive: "Archive", contexts: "list[dict[str, Value] | None]") -> di
         "budget": budget(study),
         "running": study.is_running,
         "released_asks": sum(release.asks for release in study.releases),
-        "epochs": epoch_rows(study),
+        "epochs": study.to_frame().rows,
         "best": [best_row(study, each) for each in contexts] if learnt else [],
-    }
-
-
-def epoch_rows(study: "Study") -> list[dict[str, Any]]:
-    """Every epoch: its asks, how rewards are clipped in it, and the noise on its sums."""
-    releases = (*study.releases, None)
-    pairs = zip(study.epochs, releases, strict=False)
-    return [epoch_row(study.plan, epoch, release) for epoch, release in pairs]
-
-
-def epoch_row(plan: "Plan", epoch: "Epoch", release: "Release | None") -> dict[str, Any]:
-    """One epoch, in units of rewards."""
-    reports = None if release is None else release.reports
-    rounds = epoch.length if reports is None else reports
-    encoding = plan.noise_of_sum(epoch.encoding, rounds)
-    return {
-        "number": epoch.number,
-        "first": epoch.first,
-        "length": epoch.length,
-        "released": release is not None,
-        "asks": None if release is None else release.asks,
-        "reports": reports,
-        "fills_the_domain": plan.is_design(epoch.first),
-        "width": encoding.residual.width * plan.half_width,
-        "noise_std": encoding.noise.cross * plan.half_width,
     }
 
 

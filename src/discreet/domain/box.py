@@ -27,7 +27,7 @@ from discreet.domain.coordinates import (
     read_coordinates,
 )
 from discreet.domain.feasibility import Predicate
-from discreet.domain.points import check_holds, check_rows, read_context, read_points
+from discreet.domain.points import check_holds, check_rows, read_context, read_points, read_table
 from discreet.domain.unit_cube import even_points, fill_ball, in_ball, pull_into_ball, radius_left
 from discreet.errors import InvalidArgument
 
@@ -97,6 +97,10 @@ class Box:
     @cached_property
     def _table(self) -> dict[str, Coordinate]:
         return {name: read_coordinate(name, given) for name, given in self.coordinates.items()}
+
+    @cached_property
+    def _contexts(self) -> dict[str, Coordinate]:
+        return {name: self._table[name] for name in self.context}
 
     @cached_property
     def _slices(self) -> dict[str, slice]:
@@ -207,11 +211,7 @@ class Box:
 
     @property
     def has_context(self) -> bool:
-        """Whether users bring anything.
-
-        >>> Box({"dose": (0, 10)}).has_context
-        False
-        """
+        """Whether users bring anything."""
         return bool(self.context)
 
     @cached_property
@@ -268,7 +268,7 @@ class Box:
         return self._encoded(numbers, "candidates")
 
     def _encoded(self, numbers: Floats, argument: str) -> Floats:
-        scaled = self._scaled(numbers)
+        scaled = _scaled(self._table, numbers)
         check_rows(self._inside(scaled), argument, "points inside the ball")
         check_rows(self._satisfied(numbers), argument, f"points that satisfy {self.feasible!r}")
         return scaled
@@ -315,13 +315,26 @@ class Box:
         Traceback (most recent call last):
         discreet.errors.InvalidArgument: context: expected a value for 'age'
         """
-        table = {name: self._table[name] for name in self.context}
-        numbers = read_context(context, table)
-        columns = [c.scale(numbers[i : i + 1])[0] for i, c in enumerate(table.values())]
-        encoded = np.concatenate([np.empty(0), *columns])
-        if self.shape == "ball" and not in_ball(encoded[None, :]).all():
+        encoded = _scaled(self._contexts, read_context(context, self._contexts)[None, :])
+        if not self._inside(encoded).all():
             raise InvalidArgument("context", "values inside the ball")
-        return encoded
+        return encoded[0]
+
+    def encode_table(self, table: object, *, argument: str = "candidates") -> tuple[Floats, Mask]:
+        """A table's rows in the unit cube, and which of them are points of the domain.
+
+        >>> Box({"dose": (0, 10)}).encode_table({"dose": [11]})
+        (array([[0.]]), array([False]))
+        """
+        numbers, holds = read_table(table, self._table, argument)
+        scaled = _scaled(self._table, numbers)
+        return scaled, holds & self._inside(scaled) & self._satisfied(numbers)
+
+    def encode_contexts(self, table: object) -> tuple[Floats, Mask]:
+        """A context a row, as `encode_context` has it, and which rows are contexts at all."""
+        numbers, holds = read_table(table, self._contexts, "contexts")
+        scaled = _scaled(self._contexts, numbers)
+        return scaled, holds & self._inside(scaled)
 
     def snap(self, points: ArrayLike) -> Floats:
         """The nearest rows that are encodings; the predicate is left to `admits`.
@@ -338,7 +351,7 @@ class Box:
             given = pull_into_ball(given, self.context_columns)
             room = radius_left(given, taken=self.context_columns)
             given = pull_into_ball(given, self.free_columns, room)
-        nearest = given if self.continuous.all() else self._scaled(self._natural(given))
+        nearest = given if self.continuous.all() else _scaled(self._table, self._natural(given))
         return np.where(self.continuous, np.clip(given, 0.0, 1.0), nearest)
 
     def admits(self, points: ArrayLike) -> Mask:
@@ -420,10 +433,6 @@ class Box:
         masks = [np.full(c.columns, isinstance(c, kind)) for c in self._table.values()]
         return frozen(np.concatenate(masks))
 
-    def _scaled(self, numbers: Floats) -> Floats:
-        columns = [c.scale(numbers[:, i]) for i, c in enumerate(self._table.values())]
-        return np.concatenate(columns, axis=1)
-
     def _natural(self, points: Floats) -> Floats:
         pairs = zip(self._table.values(), self._slices.values(), strict=True)
         return np.stack([c.unscale(points[:, columns]) for c, columns in pairs], axis=1)
@@ -436,6 +445,11 @@ class Box:
 
     def _inside(self, points: Floats) -> Mask:
         return in_ball(points) if self.shape == "ball" else np.ones(len(points), dtype=np.bool_)
+
+
+def _scaled(table: Mapping[str, Coordinate], numbers: Floats) -> Floats:
+    columns = [c.scale(numbers[:, i]) for i, c in enumerate(table.values())]
+    return np.concatenate([np.empty((len(numbers), 0)), *columns], axis=1)
 
 
 def _is_listable(coordinate: Coordinate) -> TypeGuard[Integer | Categorical]:

@@ -7,6 +7,7 @@ offers the same methods, so that a domain need not know its kind:
 - `columns`, `extents`: how many columns, and how far each reaches
 - `expected`: its values in words, for error messages
 - `number(value)`: the value as a number, not-a-number if it is none; `value(number)` goes back
+- `takes(kind)`: whether a column of this kind can hold its values; `numbers(column)`: all of them
 - `holds(numbers)`: which numbers are allowed
 - `scale(numbers)`, `unscale(columns)`: to the unit cube, and back to the nearest allowed number
 - `place(uniforms)`: uniform numbers in [0, 1] to columns, each value equally likely
@@ -25,6 +26,7 @@ import numpy as np
 from discreet import checks
 from discreet.arrays import Floats, Mask, frozen
 from discreet.errors import InvalidArgument
+from discreet.frames.reading import Column, Kind
 
 # With fewer floats between its ends, rounding would move a scaled point by more than 1e-10.
 FEWEST_STEPS = 1e10
@@ -56,9 +58,22 @@ class _Number:
         if type(value) is float:
             return value
         given = checks.plain(value)
-        if isinstance(given, bool) and (self.low, self.high) == (0, 1):
+        if isinstance(given, bool) and self.takes("truth"):
             return float(given)
         return _number(given)
+
+    def takes(self, kind: Kind) -> bool:
+        """Numbers; True and False from 0 to 1; and what each row says for itself."""
+        return kind in ("float", "integer", "any") or (
+            kind == "truth" and (self.low, self.high) == (0, 1)
+        )
+
+    def numbers(self, column: Column) -> Floats:
+        """Every value as `number` has it."""
+        if isinstance(column.values, np.ndarray):
+            with np.errstate(over="ignore"):
+                return column.values.astype(np.float64)
+        return np.array([self.number(value) for value in column.values], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -237,6 +252,14 @@ class Categorical:
         # An enumeration of strings hashes by its own rule.
         text = str.__str__(given) if isinstance(given, str) else None
         return math.nan if text is None else self._positions.get(text, math.nan)
+
+    def takes(self, kind: Kind) -> bool:
+        """Text, whole numbers, truth values, and what each row says for itself."""
+        return kind in ("text", "integer", "truth", "any")
+
+    def numbers(self, column: Column) -> Floats:
+        """Every value as `number` has it."""
+        return np.array([self.number(value) for value in column.listed()], dtype=np.float64)
 
     def value(self, number: float) -> str:
         """The value at this position."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discreet.arrays import Floats, Mask
 from discreet.domain.coordinates import Categorical, Coordinate, listing, mapping, sequence
 from discreet.errors import InvalidArgument
+from discreet.frames.reading import columns, is_table
 
 Table = Mapping[str, Coordinate]
 
@@ -70,6 +71,29 @@ def read_context(context: object, table: Table) -> Floats:
     return numbers
 
 
+def read_table(given: object, table: Table, argument: str) -> tuple[Floats, Mask]:
+    """The rows of a table in natural units, and which hold values of every coordinate.
+
+    A row that does not hold is at the coordinates' first values: others read on. A column of the
+    wrong kind is refused: no row of it could hold, and nobody is to lose a round by it.
+
+    >>> from discreet.domain.coordinates import Continuous
+    >>> read_table({"age": [36, 361]}, {"age": Continuous(18, 90)}, "contexts")
+    (array([[36.],
+           [18.]]), array([ True, False]))
+    """
+    found = columns(argument, given, tuple(table))
+    numbers = np.empty((len(next(iter(found.values()))), len(table)))
+    holds = np.ones(len(numbers), dtype=np.bool_)
+    for position, (name, coordinate) in enumerate(table.items()):
+        if not coordinate.takes(found[name].kind):
+            raise InvalidArgument(argument, f"{name} to be {coordinate.expected}: cast the column")
+        numbers[:, position] = coordinate.numbers(found[name])
+        holds &= coordinate.holds(numbers[:, position])
+    first = [0 if isinstance(each, Categorical) else each.low for each in table.values()]
+    return np.where(holds[:, None], numbers, first), holds
+
+
 def check_rows(holds: Mask, argument: str, expectation: str) -> None:
     """Refuse the first row that does not hold, by its number.
 
@@ -86,6 +110,11 @@ def _as_numbers(points: object, table: Table, argument: str) -> Floats:
     if isinstance(points, np.ndarray) and _is_numeric(cast(NDArray[Any], points), table):
         with np.errstate(over="ignore"):
             return np.asarray(points, dtype=np.float64)
+    if _has_names(cast(Any, points)):
+        found = columns(argument, cast(object, points), tuple(table))
+        parts = [table[name].numbers(column) for name, column in found.items()]
+        if len(parts[0]):
+            return np.stack(parts, axis=1)
     rows = sequence(cast(object, points))
     if not rows:
         expectation = "a non-empty sequence of points, each a mapping or the values in order"
@@ -95,6 +124,11 @@ def _as_numbers(points: object, table: Table, argument: str) -> Floats:
         pairs = zip(table.values(), _values(point, tuple(table), argument, row), strict=True)
         numbers[row] = [coordinate.number(value) for coordinate, value in pairs]
     return numbers
+
+
+def _has_names(points: object) -> bool:
+    named: object = getattr(getattr(points, "dtype", None), "names", None)
+    return is_table(points) and (named is not None or not isinstance(points, np.ndarray))
 
 
 def _is_numeric(points: NDArray[Any], table: Table) -> bool:

@@ -46,7 +46,7 @@ class PolynomialFeatures:
     @property
     def dimension(self) -> int:
         """The number of features m."""
-        return len(self._exponents)
+        return len(self.exponents)
 
     @property
     def error_bound(self) -> float:
@@ -59,20 +59,22 @@ class PolynomialFeatures:
         return one_group(self.inputs, self.dimension)
 
     @cached_property
-    def _exponents(self) -> Integers:
+    def exponents(self) -> Integers:
+        """(m, 1 + d): those of the bias, then of each coordinate."""
         first = 0 if self.bias > 0.0 else 1  # without a bias its powers vanish
         chosen = itertools.combinations_with_replacement(range(first, self.inputs + 1), self.degree)
         table = [np.bincount(pick, minlength=self.inputs + 1) for pick in chosen]
         return np.array(table, dtype=np.int64)
 
     @cached_property
-    def _scale(self) -> Floats:
+    def scale(self) -> Floats:
+        """What each monomial is multiplied by."""
         total = (self.bias**2 + self.inputs) ** self.degree
         ways = [
             math.factorial(self.degree) / math.prod(math.factorial(int(a)) for a in exponents)
-            for exponents in self._exponents
+            for exponents in self.exponents
         ]
-        biases = np.power(self.bias, self._exponents[:, 0].astype(np.float64))
+        biases = np.power(self.bias, self.exponents[:, 0].astype(np.float64))
         return np.sqrt(np.array(ways, dtype=np.float64) / total) * biases
 
     def _powers(self, x: Floats) -> Floats:
@@ -89,9 +91,9 @@ class PolynomialFeatures:
         return self._monomials(powers, range(self.inputs))
 
     def _monomials(self, powers: Floats, coordinates: "range | list[int]") -> Floats:
-        features = np.tile(self._scale, (powers.shape[1], 1))
+        features = np.tile(self.scale, (powers.shape[1], 1))
         for j in coordinates:
-            features *= powers[self._exponents[:, j + 1], :, j].T
+            features *= powers[self.exponents[:, j + 1], :, j].T
         return features
 
     def gradient(self, x: ArrayLike, coefficients: ArrayLike) -> Floats:
@@ -101,7 +103,7 @@ class PolynomialFeatures:
         powers = self._powers(rows)
         slopes = np.empty_like(rows)
         for j in range(self.inputs):
-            a = self._exponents[:, j + 1]
+            a = self.exponents[:, j + 1]
             others = self._monomials(powers, [i for i in range(self.inputs) if i != j])
             inner = 2.0 * a * powers[np.maximum(a - 1, 0), :, j].T
             slopes[:, j] = np.sum(c * others * inner, axis=1)

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.arrays import Floats, Integers, as_rows, frozen
+from discreet.arrays import Floats, Indices, Integers, as_rows, frozen
 from discreet.errors import InvalidArgument
 from discreet.features.fourier import FourierFeatures, Group, coefficients_of, one_group
 
@@ -148,12 +148,14 @@ class ProductFeatures:
         """phi at each row of x: an n x m matrix."""
         return self.over(as_rows("x", x, self.inputs), range(self.inputs))
 
-    def over(self, rows: Floats, columns: Container[int]) -> Floats:
-        """What the factors of these columns contribute to each feature."""
-        features = np.ones((len(rows), self.dimension))
+    def over(
+        self, rows: Floats, columns: Container[int], some: Indices | slice = slice(None)
+    ) -> Floats:
+        """What the factors of these columns contribute to each feature, or to some of them."""
+        features = np.ones((len(rows), len(self.terms[some])))
         for factor, picked in self._picks:
             if factor.columns[0] in columns:
-                features *= factor(rows)[:, picked]
+                features *= factor(rows)[:, picked[some]]
         return features
 
     def gradient(self, x: ArrayLike, coefficients: ArrayLike) -> Floats:

@@ -7,6 +7,7 @@ batches are for speed, and give nobody away.
 """
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -14,8 +15,8 @@ import numpy as np
 from discreet.arrays import Floats, Indices, Mask
 from discreet.domain.box import Box, Continuous
 from discreet.errors import Refused
+from discreet.features.given import Rest, rest_of
 from discreet.features.maps import FeatureMap
-from discreet.features.products import ProductFeatures
 from discreet.learning.search import SWEEP, Score, latin_hypercube
 
 #: Actions in a pool: twice as many for each further coordinate, more where many are discrete.
@@ -23,9 +24,62 @@ POOL, LARGEST_POOL = 128, 1024
 #: Actions in a neighbourhood.
 NEAR = 32
 #: So many rows of features at a time stay in a processor's cache.
-ROWS = 4096
+ROWS = 16_384
+#: So many numbers of a person's combinations take the room of one row.
+COMBINED = 1024
 #: Said to whom no action is admitted.
 NOTHING = "no action satisfies the plan's feasibility predicate in this context"
+
+
+@dataclass(frozen=True, eq=False)
+class _Whole:
+    """Everyone's scores, by all features."""
+
+    score: Score
+    tilts: Floats
+
+    def values(self, options: Floats) -> Floats:
+        """(people, options) of options (people, options, d)."""
+        people, each, d = options.shape
+        own = np.repeat(self.tilts, each, axis=0)
+        return self.score.values(options.reshape(-1, d), own).reshape(people, each)
+
+
+@dataclass(frozen=True, eq=False)
+class _Reduced:
+    """Everyone's scores by the few functions that their context leaves of the features.
+
+    tilt phi = (T^T tilt) psi        ||L^-1 phi||^2 = psi^T (L^-1 T)^T (L^-1 T) psi
+    """
+
+    rest: Rest
+    optimism: float
+    tilts: Floats
+    grams: Floats
+
+    @classmethod
+    def of(cls, score: Score, rest: Rest, tilts: Floats, points: Floats) -> "_Reduced":
+        """By each person's context, in its columns of their point."""
+        # Stacks of products, one a person: whoever else is in the batch changes no bit.
+        combined = rest.combinations(points)
+        own = np.matmul(tilts[:, None, :], combined)[:, 0, :]
+        if score.optimism == 0.0:
+            return cls(rest, 0.0, own, np.empty(0))
+        whitened = np.matmul(score.whitening, combined)
+        return cls(rest, score.optimism, own, np.matmul(whitened.transpose(0, 2, 1), whitened))
+
+    def values(self, options: Floats) -> Floats:
+        """(people, options) of options (people, options, d), or of the same for all (1, ...)."""
+        people, each, d = options.shape
+        psi = self.rest.psi(options.reshape(-1, d)).reshape(people, each, -1)
+        values = np.matmul(psi, self.tilts[:, :, None])[:, :, 0]
+        if self.optimism == 0.0:
+            return values
+        variances = np.sum(np.matmul(psi, self.grams) * psi, axis=2)
+        return values + self.optimism * np.sqrt(np.maximum(variances, 0.0))
+
+
+_Scores = _Whole | _Reduced
 
 
 def best_under(score: Score, domain: Box, tilts: Floats, contexts: Floats) -> tuple[Floats, Mask]:
@@ -41,16 +95,16 @@ def best_under(score: Score, domain: Box, tilts: Floats, contexts: Floats) -> tu
     >>> points.round(2).tolist(), admitted.tolist()
     ([[0.7, 0.5]], [True])
     """
-    pool = _pool(domain)
-    together = max(1, ROWS // len(pool))
-    found = [
-        _best(
-            score, domain, pool, tilts[start : start + together], contexts[start : start + together]
-        )
-        for start in range(0, len(contexts), together)
-    ]
-    points = [each[0] for each in found] or [np.empty((0, domain.dimension))]
-    return np.concatenate(points), np.concatenate([np.empty(0, bool), *(e[1] for e in found)])
+    rest = _worthwhile(score.features, domain)
+    width = 1 if rest is None else max(1, score.features.dimension * rest.dimension // COMBINED)
+    together = max(1, ROWS // (len(_pool(domain)) * width))
+    points, admitted = [np.empty((0, domain.dimension))], [np.empty(0, np.bool_)]
+    for start in range(0, len(contexts), together):
+        some = slice(start, start + together)
+        found = _best(score, rest, domain, tilts[some], contexts[some])
+        points.append(found[0])
+        admitted.append(found[1])
+    return np.concatenate(points), np.concatenate(admitted)
 
 
 def in_turn(domain: Box, menu: Floats, indices: Indices, contexts: Floats) -> tuple[Floats, Mask]:
@@ -86,40 +140,42 @@ def check_admits(domain: Box, context: Floats) -> None:
         raise Refused(NOTHING)
 
 
+def _worthwhile(features: FeatureMap, domain: Box) -> Rest | None:
+    """The features that contexts leave, where to find them costs less than they save."""
+    rest, m = rest_of(features, domain.free_columns), features.dimension
+    pool = len(_pool(domain))
+    if rest is None:
+        return None
+    return rest if rest.dimension * (m + rest.dimension) <= 2 * pool * m else None
+
+
 def _best(
-    score: Score, domain: Box, pool: Floats, tilts: Floats, contexts: Floats
+    score: Score, rest: Rest | None, domain: Box, tilts: Floats, contexts: Floats
 ) -> tuple[Floats, Mask]:
-    best, admitted = _pick(score, domain, domain.under(pool, contexts), tilts)
+    pool = _pool(domain)
+    options = domain.under(pool, contexts)
+    scores: _Scores = _Whole(score, tilts)
+    if rest is not None:
+        scores = _Reduced.of(score, rest, tilts, options[:, 0, :])
+    # In a box, the pool's free columns are the same for everyone.
+    alike = rest is not None and domain.shape == "box"
+    best, admitted = _pick(scores, domain, options, options[:1] if alike else options)
     columns, offsets = _neighbourhood(domain)
     for radius in _radii(len(pool), len(columns)):
         options = np.repeat(best[:, None, :], 1 + NEAR, axis=1)
         options[:, 1:, columns] += radius * offsets
-        flat = domain.snap(options.reshape(-1, domain.dimension))
-        best, _ = _pick(score, domain, flat.reshape(options.shape), tilts)
+        options = domain.snap(options.reshape(-1, domain.dimension)).reshape(options.shape)
+        best, _ = _pick(scores, domain, options, options)
     return best, admitted
 
 
-def _pick(score: Score, domain: Box, options: Floats, tilts: Floats) -> tuple[Floats, Mask]:
-    """For each person the best admitted of their options (people, options, d)."""
+def _pick(scores: _Scores, domain: Box, options: Floats, seen: Floats) -> tuple[Floats, Mask]:
+    """For each person the best admitted of their options (people, options, d), as scores see it."""
     people, each, d = options.shape
-    flat = options.reshape(-1, d)
-    admitted = domain.admits(flat)
-    phi = _features(score.features, domain, options)
-    values = np.where(admitted, score.of_features(phi, np.repeat(tilts, each, axis=0)), -np.inf)
-    best = values.reshape(people, each).argmax(axis=1)
-    some = np.logical_or.reduce(admitted.reshape(people, each), axis=1)
+    admitted = domain.admits(options.reshape(-1, d)).reshape(people, each)
+    best = np.where(admitted, scores.values(seen), -np.inf).argmax(axis=1)
+    some = np.logical_or.reduce(admitted, axis=1)
     return options[np.arange(people), best], np.asarray(some, np.bool_)
-
-
-def _features(features: FeatureMap, domain: Box, options: Floats) -> Floats:
-    """The features of all options; of products, a person's own part once for all their options."""
-    people, each, d = options.shape
-    if not isinstance(features, ProductFeatures):
-        return features(options.reshape(-1, d))
-    own = features.over(options[:, 0], domain.context_columns)
-    phi = features.over(options.reshape(-1, d), domain.free_columns)
-    phi.reshape(people, each, -1)[:] *= own[:, None, :]
-    return phi
 
 
 @lru_cache(maxsize=8)

@@ -18,12 +18,14 @@ from discreet.agreement.prior import Prior
 from discreet.agreement.release import GENESIS, Release
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, StudyEnded
+from discreet.frames.table import Table
 from discreet.learning.belief import Belief
 from discreet.learning.epoch import Epoch
 from discreet.learning.next_epoch import believed_before, learn, open_epoch
 from discreet.learning.posterior import Posterior
 from discreet.learning.prefix_belief import PrefixBelief
-from discreet.learning.search import Score, first_of_best, maximise
+from discreet.learning.search import Score, first_of_best, maximise, public_points
+from discreet.learning.tables import epochs_table, posterior_table
 from discreet.privacy.budget import GaussianPrivacy, NonPrivate
 from discreet.storage import canonical
 from discreet.threads import one_thread
@@ -200,6 +202,31 @@ class Study:
         spread = self.belief.margin(std) * plan.half_width
         interval = (mean - spread, mean + spread)
         return Recommendation(plan.domain.decode(point[0]), mean, interval, chosen)
+
+    @one_thread
+    def predict(self, points: object = None) -> Table:
+        """The mean reward and its 95% interval at these points, by default at public ones.
+
+        Points are those of `best`: mappings, an array, or a data frame.
+
+        >>> from discreet import Box, NonPrivate
+        >>> study = Study(Plan(domain=Box({"dose": (0, 10)}), privacy=NonPrivate()))
+        >>> study.predict({"dose": [2.5, 7.5]})["mean reward"]
+        (0.5, 0.5)
+        """
+        domain = self.plan.domain
+        given = public_points(domain) if points is None else domain.encode(cast(Any, points))
+        return posterior_table(self.plan, self.belief, given)
+
+    def to_frame(self) -> Table:
+        """The epochs and their releases as columns: a row for each, in units of rewards.
+
+        >>> from discreet import Box, NonPrivate
+        >>> study = Study(Plan(domain=Box({"dose": (0, 10)}), privacy=NonPrivate()))
+        >>> study.opened(study.next_epoch()).to_frame()["released"]
+        (False,)
+        """
+        return epochs_table(self.plan, self.epochs, self.releases)
 
     def _highest(self, context: Mapping[str, object] | None) -> Floats:
         """The scaled point with the highest posterior mean, as the only row."""

@@ -4,16 +4,17 @@ It sees random ids and randomised increments, nothing else, and need not be trus
 report is private before it is sent. It is no more than a public calculation with a memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.agreement.wording import Wording
-from discreet.errors import InvalidArgument, Refused, StudyEnded
+from discreet.errors import BetweenEpochs, DiscreetError, InvalidArgument, Refused, StudyEnded
 from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
 from discreet.protocol.messages import Decline, Offer, Receipt, Report, Request
 from discreet.protocol.records import Offered, Serving
+from discreet.protocol.replies import Replies
 from discreet.protocol.role import JournalPlace, Role
 from discreet.protocol.tally import Tally
 from discreet.storage import canonical
@@ -48,28 +49,81 @@ class Server(Role):
     @Role.guarded
     def offer(self, request: Request) -> Offer:
         """The next ask; the first after an epoch's last closes it. A repeat gets the same offer."""
+        return self.offer_many([request]).only()
+
+    @Role.guarded
+    def offer_many(self, requests: Sequence[Request]) -> Replies[Offer]:
+        """The next asks, each epoch's in one write: what as many single calls would give.
+
+        With more than `asks_left` of them the open epoch is closed on the way, and a report of one
+        that came before is too late: a batch that is to be counted stays below.
+        """
         self._study.check_running()
-        number = self._tally.number_for(request.id)
-        if number == self._tally.asked:
-            if request.known > len(self._study.releases):
-                raise InvalidArgument("known", "at most the number of releases", request.known)
-            if number == self._study.open_epoch.end:
-                if number == self.plan.last:
-                    raise StudyEnded(
-                        "the horizon is reached: wait for what is open, then call finish()"
-                    )
+        outcomes: list[Offer | Exception] = []
+        while len(outcomes) < len(requests):
+            newest, turns = self._offers(requests[len(outcomes) :])
+            outcomes += newest
+            if turns:
                 self._commit(*self._study.followed_by(self._tally.release()))
-            self._commit(Offered(number, request.id))
-        releases = self._study.releases[request.known :]
-        return Offer(request.id, number, self._study.open_epoch, releases)
+        return Replies[Offer].of(outcomes)
+
+    def _offers(self, requests: Sequence[Request]) -> tuple[list[Offer | Exception], bool]:
+        """What these get, as far as the open epoch goes; whether the next one turns it over."""
+        offered: dict[str, Offered] = {}
+        outcomes: list[Offer | Exception] = []
+        turns = False
+        for request in requests:
+            try:
+                outcomes.append(self._offer(request, offered))
+            except BetweenEpochs:
+                turns = True
+                break
+            except DiscreetError as error:
+                outcomes.append(error)
+        if offered:
+            self._commit(*offered.values())
+        return outcomes, turns
+
+    def _offer(self, request: Request, offered: dict[str, Offered]) -> Offer:
+        """The offer to this request; a new one joins those that are to be kept."""
+        epoch, releases = self._study.open_epoch, self._study.releases
+        number = self._tally.number_for(request.id)
+        if request.id in offered:
+            number = offered[request.id].number
+        elif number == self._tally.asked:
+            if request.known > len(releases):
+                raise InvalidArgument("known", "at most the number of releases", request.known)
+            number += len(offered)
+            if number == self.plan.last:
+                raise StudyEnded(
+                    "the horizon is reached: wait for what is open, then call finish()"
+                )
+            if number == epoch.end:
+                raise BetweenEpochs("every ask of this epoch is given")
+            offered[request.id] = Offered(number, request.id)
+        return Offer(request.id, number, epoch, releases[request.known :])
 
     @Role.guarded
     def receive(self, report: Report) -> Receipt:
         """Count a report, once, and acknowledge it; a repeat is acknowledged again."""
+        return self.receive_many([report]).only()
+
+    @Role.guarded
+    def receive_many(self, reports: Sequence[Report]) -> Replies[Receipt]:
+        """Count reports in one write, each once; one that is refused does not stop the others."""
         self._study.check_running()
-        if self._tally.is_new(report):
-            self._commit(report)
-        return Receipt(report.id, "counted")
+        counted: dict[str, Report] = {}
+        outcomes: list[Receipt | Exception] = []
+        for report in reports:
+            try:
+                if self._tally.is_new(report):
+                    counted.setdefault(report.id, report)
+                outcomes.append(Receipt(report.id, "counted"))
+            except DiscreetError as error:
+                outcomes.append(error)
+        if counted:
+            self._commit(*counted.values())
+        return Replies[Receipt].of(outcomes)
 
     @Role.guarded
     def decline(self, decline: Decline) -> Receipt:
@@ -98,6 +152,12 @@ class Server(Role):
     def asked(self) -> int:
         """The number of asks so far."""
         return self._tally.asked
+
+    @property
+    @Role.guarded
+    def asks_left(self) -> int:
+        """How many asks the open epoch has left; the next one after them closes it."""
+        return self._study.open_epoch.end - self._tally.asked
 
     @property
     @Role.guarded

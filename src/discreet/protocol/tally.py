@@ -169,12 +169,16 @@ class Tally:
         self._limits.check(report.integers)
         return True
 
-    def count(self, report: Report) -> None:
-        """Add a report, once."""
-        if self.is_new(report):
-            self._total += report.integers
-            self.reports += 1
-            self._step(report.id, "report")
+    def count(self, *reports: Report) -> list[int]:
+        """Add reports, each once; the numbers of the rounds that this closes."""
+        counted: list[int] = []
+        for report in reports:
+            if self.is_new(report):
+                self._total += report.integers
+                self.reports += 1
+                self._step(report.id, "report")
+                counted.append(self._tickets[report.id].number)
+        return counted
 
     def is_open(self, id: str) -> bool:  # noqa: A002
         """Whether a round would be declined now: False for one that was; errors for others."""

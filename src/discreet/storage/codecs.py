@@ -276,8 +276,8 @@ def array(dtype: str) -> Codec:
 
     def write(value: object) -> str:
         given = _finite(value, dtype)
-        data = given.astype(wire, copy=False).tobytes()
-        return parts.write({"data": data, "dtype": dtype, "shape": given.shape})
+        data = _write_base64(given.astype(wire, copy=False).tobytes())
+        return f'{{"data":{data},"dtype":"{dtype}","shape":{sides.write(given.shape)}}}'
 
     def read(token: object) -> object:
         found = parts.read(token)
@@ -345,6 +345,8 @@ def union(*members: Codec) -> Codec:
 
 
 def _value_shape(value: object) -> str:
+    if type(value) in _SHAPES:
+        return _SHAPES[type(value)]
     if isinstance(value, Mapping):
         return "list"
     if isinstance(value, np.ndarray):

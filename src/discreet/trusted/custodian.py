@@ -3,6 +3,7 @@
     custodian.open(opening)                  # checks the publisher's epoch against plan and chain
     action = custodian.choose(ask)           # chooses here, out of the public epoch
     receipt = custodian.receive(answer)      # clipped, encoded, added: once
+    actions = custodian.choose_many(asks)    # the same for many, in one write
     release = custodian.release()            # drawn once, kept, then shown
     custodian.open(publisher.publish(release))
 
@@ -11,12 +12,13 @@ anything: an epoch weaker than the plan is refused before anyone acts under it, 
 publisher is one release an epoch. `Custody` does the work; this gives it messages, and a memory.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
-from discreet.errors import InvalidArgument, Refused, StudyEnded, UnknownTrial
+from discreet.errors import DiscreetError, InvalidArgument, Refused, StudyEnded, UnknownTrial
 from discreet.privacy.budget import Simulation
 from discreet.protocol.decisions import brought
 from discreet.protocol.messages import (
@@ -30,10 +32,15 @@ from discreet.protocol.messages import (
     write,
 )
 from discreet.protocol.records import Abandoned, Asked, Entered, Passed, Told, UserKey
+from discreet.protocol.replies import Replies
 from discreet.protocol.role import JournalPlace, Role
 from discreet.storage import canonical
 from discreet.trusted.custody import Custody
-from discreet.trusted.entries import Person
+from discreet.trusted.entries import Entry, Person
+
+#: Said when what a person brought led to no action.
+NO_ACTION = "this ask could not be given an action: it was a round all the same"
+Record = UserKey | Opening | Entered | Passed | Told | Abandoned | Release
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ class Custodian(Role):
     'counted'
     """
 
-    RECORDS = UserKey | Opening | Entered | Passed | Told | Abandoned | Release
+    RECORDS = Record
     CUSTODY: ClassVar[type[Custody]] = Custody
 
     def __init__(
@@ -93,26 +100,48 @@ class Custodian(Role):
 
         It depends on the plan, the releases, the index of the ask and what this person brings.
         """
+        return self.choose_many([ask]).only()
+
+    @Role.guarded
+    def choose_many(self, asks: Sequence[Ask]) -> Replies[Action]:
+        """The actions for these asks, in one write: what as many single calls would give.
+
+        An epoch has `asks_left`; whoever comes after them is refused with `BetweenEpochs` and has
+        no round: open the next epoch, and let them ask again.
+        """
         self._check_running()
-        seal = self._custody.participants.keyed(write(ask))
-        if ask.id not in self._rounds:
-            self._enter(ask, seal)
-        known = self._rounds[ask.id]
-        if known.seal != seal:
-            raise Refused("another ask had this id before: draw a fresh one for each")
-        if known.outcome == "passed":
-            raise Refused("this ask could not be given an action: it was a round all the same")
-        point = self._custody.session.find(known.number).point
-        return Action(ask.id, self.plan.domain.decode(point), known.chosen)
+        seals = [self._custody.participants.keyed(write(ask)) for ask in asks]
+        new: dict[str, tuple[Ask, str]] = {}
+        for ask, seal in zip(asks, seals, strict=True):
+            if ask.id not in self._rounds:
+                new.setdefault(ask.id, (ask, seal))
+        outcomes = self._enter(list(new.values()))
+        return Replies[Action].of(
+            [self._outcome(ask, seal, outcomes) for ask, seal in zip(asks, seals, strict=True)]
+        )
 
     @Role.guarded
     def receive(self, answer: Answer) -> Receipt:
         """Count an answer, once, in the epoch that is open; a repeat is acknowledged again."""
+        return self.receive_many([answer]).only()
+
+    @Role.guarded
+    def receive_many(self, answers: Sequence[Answer]) -> Replies[Receipt]:
+        """Count answers in one write, each once; one that is refused does not stop the others."""
         self._check_running()
-        known = self._known(answer.id)
-        if known.outcome != "counted":
-            self._commit(self._custody.answer(known.number, answer.reward))
-        return Receipt(answer.id, "counted")
+        told: dict[str, Told] = {}
+        outcomes: list[Receipt | Exception] = []
+        for answer in answers:
+            try:
+                known = self._known(answer.id)
+                if known.outcome != "counted" and answer.id not in told:
+                    told[answer.id] = self._custody.answer(known.number, answer.reward)
+                outcomes.append(Receipt(answer.id, "counted"))
+            except DiscreetError as error:
+                outcomes.append(error)
+        if told:
+            self._commit(*told.values())
+        return Replies[Receipt].of(outcomes)
 
     @Role.guarded
     def decline(self, decline: Decline) -> Receipt:
@@ -163,17 +192,53 @@ class Custodian(Role):
         """The number of asks so far."""
         return self._custody.session.asked
 
-    def _enter(self, ask: Ask, seal: str) -> None:
-        """Keep a new round; one without an action is refused after it is kept."""
-        options = brought(self.plan, ask.candidates, ask.context)
-        entry = self._custody.enter([Person(ask.user, options)])[0]
-        if entry.record is None:
-            raise entry.refusal or Refused("this ask could not be given an action")
+    @property
+    @Role.guarded
+    def asks_left(self) -> int:
+        """How many asks the open epoch has left: none before an epoch is open."""
+        return self._custody.asks_left
+
+    def _enter(self, asks: Sequence[tuple[Ask, str]]) -> dict[str, Action | Exception]:
+        """Keep new rounds, in one write; by id the action, or why there is none."""
+        people = [
+            Person(ask.user, brought(self.plan, ask.candidates, ask.context)) for ask, _ in asks
+        ]
+        found: dict[str, Action | Exception] = {}
+        while len(found) < len(asks):
+            left = asks[len(found) :]
+            try:
+                entries = self._custody.enter(people[len(found) :])
+            except DiscreetError as error:  # no asks left; the next may have another reason
+                found[left[0][0].id] = error
+                continue
+            pairs = list(zip(left, entries, strict=False))
+            records = [_record(ask, seal, each) for (ask, seal), each in pairs if each.record]
+            if records:
+                self._commit(*records)
+            found |= {ask.id: self._action(ask, each) for (ask, _), each in pairs}
+        return found
+
+    def _action(self, ask: Ask, entry: Entry) -> Action | Exception:
         if isinstance(entry.record, Asked):
-            self._commit(Entered(ask.id, seal, entry.record, entry.chosen))
-            return
-        self._commit(replace(entry.record, id=ask.id, seal=seal))
-        raise entry.refusal or Refused("this ask could not be given an action")
+            return Action(ask.id, self.plan.domain.decode(entry.record.point), entry.chosen)
+        return entry.refusal or Refused(NO_ACTION)
+
+    def _outcome(
+        self, ask: Ask, seal: str, entered: dict[str, Action | Exception]
+    ) -> Action | Exception:
+        """What an ask gets: it is new, or comes again."""
+        known = self._rounds.get(ask.id)
+        if known is not None and known.seal != seal:
+            return Refused("another ask had this id before: draw a fresh one for each")
+        if ask.id in entered:
+            return entered[ask.id]
+        if known is None or known.outcome == "passed":
+            return Refused(NO_ACTION)
+        try:
+            point = self._custody.session.find(known.number).point
+        except DiscreetError as error:
+            return error
+        return Action(ask.id, self.plan.domain.decode(point), known.chosen)
 
     def _known(self, id: str) -> Round:  # noqa: A002
         if id not in self._rounds:
@@ -189,9 +254,7 @@ class Custodian(Role):
     def _first_records(self) -> tuple[UserKey]:
         return (self._custody.participants.new_key(),)
 
-    def _apply(
-        self, record: UserKey | Opening | Entered | Passed | Told | Abandoned | Release
-    ) -> None:
+    def _apply(self, record: Record) -> None:
         self._custody.apply(record.asked if isinstance(record, Entered) else record)
         match record:
             case Entered():
@@ -206,9 +269,26 @@ class Custodian(Role):
             case _:
                 pass
 
+    def _apply_all(self, records: Sequence[Record]) -> None:
+        told = [record for record in records if isinstance(record, Told)]
+        if told and len(told) == len(records):
+            self._custody.tell(told)
+            for record in told:
+                self._close(record.number, "counted")
+        else:
+            super()._apply_all(records)
+
     def _know(self, id: str, known: Round) -> None:  # noqa: A002
         self._rounds[id], self._ids[known.number] = known, id
 
     def _close(self, number: int, outcome: Outcome) -> None:
         known = self._ids[number]
         self._rounds[known] = replace(self._rounds[known], outcome=outcome)
+
+
+def _record(ask: Ask, seal: str, entry: Entry) -> Entered | Passed:
+    if isinstance(entry.record, Passed):
+        return replace(entry.record, id=ask.id, seal=seal)
+    if entry.record is None:
+        raise InvalidArgument("entry", "one that is a round")
+    return Entered(ask.id, seal, entry.record, entry.chosen)

@@ -101,6 +101,12 @@ class Custody(OneCopy):
         self._verifier.check(epoch, () if release is None else (release,))
 
     @property
+    def asks_left(self) -> int:
+        """How many asks the open epoch has left: none before one is open."""
+        epoch = None if self.opening is None else self.opening.epoch
+        return 0 if epoch is None or self.life.state != "open" else epoch.end - self.session.asked
+
+    @property
     def _epoch(self) -> Epoch:
         epoch = None if self.opening is None else self.opening.epoch
         if epoch is None:

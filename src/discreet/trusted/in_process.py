@@ -1,28 +1,32 @@
 """Both sides of a model in one process, for one journal: what a bandit wires.
 
-The two models answer alike. `enter`, `answer`, `turn` and `last` return the records to keep;
+The two models answer alike. `enter`, `answers`, `turn` and `last` return the records to keep;
 `apply` hands a kept record to each side that it concerns. A release and the epoch that follows are
 kept in one write, so a journal never ends between them.
 """
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
+from discreet.arrays import Integers
 from discreet.errors import BetweenEpochs, InvalidArgument, StudyEnded
 from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
 from discreet.one_copy import OneCopy
 from discreet.privacy.budget import Simulation
-from discreet.protocol.messages import Offer, Opening, Report
-from discreet.protocol.records import Abandoned, Asked, Chosen, Passed, Told, UserKey
+from discreet.protocol.messages import Opening, Report
+from discreet.protocol.records import Abandoned, Asked, Passed, Told, UserKey
 from discreet.protocol.rounds import Session
 from discreet.protocol.tally import Tally
 from discreet.protocol.verifier import Verifier
-from discreet.trusted.client import Client
+from discreet.trusted import mechanism
 from discreet.trusted.custody import HORIZON, Custody
 from discreet.trusted.entries import Entry, Person, entries
 from discreet.trusted.participants import Participants
+from discreet.trusted.randomness import sources
 
 Record = UserKey | Epoch | Release | Asked | Passed | Told | Report | Abandoned
 
@@ -36,13 +40,16 @@ class Joint(OneCopy):
         self.study = Study(plan, simulated=None if simulation is None else True)
         self.session = self._custody.session
         self.enter = self._custody.enter
-        self.answer = self._custody.answer
 
     def first_records(self) -> tuple[Record, ...]:
         """A key for pseudonyms, and the first epoch."""
         epoch = self.study.next_epoch()
         self._custody.check_epoch(epoch, None)
         return self._custody.participants.new_key(), epoch
+
+    def answers(self, numbers: Sequence[int], rewards: Sequence[float]) -> list[Told]:
+        """What to keep of answers to open rounds."""
+        return list(map(self._custody.answer, numbers, rewards))
 
     def turn(self) -> tuple[Record, ...]:
         """The full epoch's release, and the epoch that follows it."""
@@ -82,11 +89,11 @@ class Joint(OneCopy):
 
 
 class Local(OneCopy):
-    """A server's tally and record, and a client for each ask.
+    """A server's tally and record, and what people's own clients do.
 
     One process then sees actions and answers, as on a person's own device; what the tally adds,
-    and what comes out, is the randomised reports alone. A report carries its epoch's encoding:
-    rounds still open when their epoch closes expire.
+    and what comes out, is the randomised reports alone. A report is drawn once, and carries its
+    epoch's encoding: rounds still open when their epoch closes expire.
     """
 
     def __init__(self, plan: Plan, simulation: Simulation | None) -> None:
@@ -95,8 +102,8 @@ class Local(OneCopy):
         self._plan, self._simulation = plan, simulation
         self._participants = Participants(plan, simulated=simulated)
         self._tally = Tally(plan, simulated=simulated)
-        self._verifier = Verifier(plan)  # one device: what one client has verified, all have
-        self._clients: dict[int, Client] = {}
+        self._verifier = Verifier(plan)  # one device: what one person has verified, all have
+        self._drawn: dict[int, Report] = {}  # not kept yet
         self.session = Session(plan.expire_after, "client")
         self.study = Study(plan, simulated=simulated or None)
 
@@ -115,10 +122,22 @@ class Local(OneCopy):
             raise StudyEnded(HORIZON)
         raise BetweenEpochs("every ask of this epoch is given: its release comes first")
 
-    def answer(self, number: int, reward: float) -> Report:
-        """The client's report: randomised once, however often it is asked for."""
-        self.session.find(number)
-        return self._clients[number].report(reward)
+    def answers(self, numbers: Sequence[int], rewards: Sequence[float]) -> list[Report]:
+        """People's reports: each is randomised once, however often it is asked for."""
+        points = [self.session.find(number).point for number in numbers]
+        new = [i for i, number in enumerate(numbers) if number not in self._drawn]
+        if new:
+            drawing = [numbers[i] for i in new]
+            integers = mechanism.reports(
+                self._plan,
+                self.study.open_epoch,
+                np.array([points[i] for i in new]),
+                np.array([rewards[i] for i in new]),
+                bits=sources(self._simulation, drawing),
+            )
+            made = map(self._report, drawing, integers)
+            self._drawn |= dict(zip(drawing, made, strict=True))
+        return [self._drawn[number] for number in numbers]
 
     def turn(self) -> tuple[Record, ...]:
         """The full epoch's release, and the epoch that follows it."""
@@ -131,9 +150,13 @@ class Local(OneCopy):
         return release
 
     def apply_all(self, records: Sequence[Record]) -> None:
-        """As `apply`, one after the other."""
-        for record in records:
-            self.apply(record)
+        """As `apply`, one after the other; reports are counted together."""
+        reports = [record for record in records if isinstance(record, Report)]
+        if reports and len(reports) == len(records):
+            self._count(reports)
+        else:
+            for record in records:
+                self.apply(record)
 
     def apply(self, record: Record) -> None:
         """Hand a kept record to the sides it concerns."""
@@ -146,23 +169,20 @@ class Local(OneCopy):
                 self.session.skip(record)
                 self._participants.count(record.user)
             case Report():
-                self._tally.count(record)
-                ticket = self._tally.ticket(record.id)
-                if ticket is not None and ticket.number in self._clients:
-                    self.session.close(ticket.number)
-                    del self._clients[ticket.number]
+                self._count([record])
             case Abandoned():
                 self.session.close(record.number, "abandon")
                 self._tally.decline(self._id(record.number))
-                del self._clients[record.number]
+                self._drawn.pop(record.number, None)
             case Release():
                 self.study = self.study.released(record)
             case Epoch():
                 self._participants.check_identified()
+                self._verifier.take(record, self.study.releases[self._verifier.known :])
                 self.study = self.study.opened(record)
                 self._tally.open(record)
                 self.session.expire_before(record.first)
-                self._clients.clear()
+                self._drawn.clear()
             case UserKey():
                 self._participants.identify(record)
             case Told():
@@ -170,18 +190,19 @@ class Local(OneCopy):
 
     def _ask(self, record: Asked) -> None:
         self.study.check_running()
-        client, offer = self._offered(record.number)
-        client.resume(offer, Chosen(record.point))
         self._tally.offer(record.number, self._id(record.number))
         self.session.ask(record)
         self._participants.count(record.user)
-        self._clients[record.number] = client
 
-    def _offered(self, number: int) -> tuple[Client, Offer]:
-        client = Client(self._plan, simulation=self._simulation, verifier=self._verifier)
-        request = client.request(self._id(number))
-        releases = self.study.releases[request.known :]
-        return client, Offer(request.id, number, self.study.open_epoch, releases)
+    def _count(self, reports: Sequence[Report]) -> None:
+        for number in self._tally.count(*reports):
+            self.session.close(number)
+            self._drawn.pop(number, None)
+
+    def _report(self, number: int, integers: Integers) -> Report:
+        simulated = None if self._simulation is None else True
+        epoch = self.study.open_epoch.digest
+        return Report(self._id(number), epoch, integers, simulated=simulated)
 
     def _id(self, number: int) -> str:
         """A round's id: reproducible for a resumed study, and no one's to guess."""

@@ -74,17 +74,22 @@ def release(
 
 
 def report(plan: Plan, epoch: Epoch, point: Floats, reward: float, *, bits: Source) -> Integers:
-    """One encoded round plus noise of the epoch's standard deviations: what leaves a device.
+    """One encoded round plus noise of the epoch's standard deviations: what leaves a device."""
+    return reports(plan, epoch, point[None, :], np.array([reward]), bits=bits)[0]
 
-    `point` is the scaled action and `reward` is in the plan's units; it is clipped. An epoch that
-    costs more than the plan promises is refused: a server may try.
+
+def reports(plan: Plan, epoch: Epoch, points: Floats, rewards: Floats, *, bits: Source) -> Integers:
+    """A report for each round (row), each with noise of its own.
+
+    `points` are scaled actions and `rewards` are in the plan's units; they are clipped. An epoch
+    that costs more than the plan promises is refused: a server may try.
     """
     if not plan.is_local:
         raise Refused("reports are for LocalDP: under joint privacy a custodian sums rounds")
     _check_agreed(plan, epoch)
-    centred = np.array([plan.centred(reward)])
-    own = epoch.encoding.encode(plan.map, point[None, :], centred)
-    return noisy(own, epoch.encoding.stds(plan.map), bits=bits)[0]
+    centred = np.array([plan.centred(reward) for reward in rewards.tolist()])
+    own = epoch.encoding.encode(plan.map, points, centred)
+    return noisy(own, epoch.encoding.stds(plan.map), bits=bits)
 
 
 def _check_agreed(plan: Plan, epoch: Epoch) -> None:

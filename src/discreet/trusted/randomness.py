@@ -22,6 +22,7 @@ adds (1 + e^epsilon) slack to delta (`GaussianPrivacy`), for which `Plan.cost` m
 """
 
 import os
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,12 +69,31 @@ class Seeded:
         return normals_from(self._bits.random_raw(count))
 
 
-Source = OperatingSystem | Seeded
+class SeededRows:
+    """For one draw of `integer_noise` over many rows: to each what `Seeded` would give it alone."""
+
+    private = Seeded.private
+
+    def __init__(self, simulation: Simulation, rows: Sequence[int]) -> None:
+        self._streams = [Seeded(simulation, row) for row in rows]
+
+    def normals(self, count: int) -> Floats:
+        """Independent standard normals: every row's first half, then every row's second."""
+        each = np.stack([stream.normals(count // len(self._streams)) for stream in self._streams])
+        return each.reshape(len(each), 2, -1).transpose(1, 0, 2).ravel()
+
+
+Source = OperatingSystem | Seeded | SeededRows
 
 
 def source(simulation: Simulation | None, epoch: int) -> Source:
     """The operating system, unless this is a simulation; then a stream for each epoch."""
     return OperatingSystem() if simulation is None else Seeded(simulation, epoch)
+
+
+def sources(simulation: Simulation | None, rows: Sequence[int]) -> Source:
+    """The same for many reports that are drawn together, a stream for each."""
+    return OperatingSystem() if simulation is None else SeededRows(simulation, rows)
 
 
 def normals_from(bits: NDArray[np.uint64]) -> Floats:

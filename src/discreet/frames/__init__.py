@@ -1,0 +1,1 @@
+"""Tables as people have them, and tables they can take away."""

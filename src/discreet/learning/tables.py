@@ -1,0 +1,57 @@
+"""What a study has made public, as tables: its epochs, and what it believes of actions.
+
+Names that a domain cannot have hold what is ours: `mean reward` is no coordinate.
+"""
+
+import numpy as np
+
+from discreet.agreement.plan import Plan
+from discreet.agreement.release import Release
+from discreet.arrays import Floats
+from discreet.frames.table import Cell, Table
+from discreet.learning.belief import Belief
+from discreet.learning.epoch import Epoch
+from discreet.learning.prefix_belief import PrefixBelief
+
+
+def epochs_table(plan: Plan, epochs: tuple[Epoch, ...], releases: tuple[Release, ...]) -> Table:
+    """A row for each epoch: its asks, its release, how rewards are clipped and the noise on sums.
+
+    Widths and noise are in units of rewards.
+    """
+    pairs = zip(epochs, (*releases, None), strict=False)
+    rows = [_epoch(plan, epoch, release) for epoch, release in pairs]
+    return Table({name: [row[name] for row in rows] for name in (rows[0] if rows else ())})
+
+
+def posterior_table(plan: Plan, belief: Belief | PrefixBelief, points: Floats) -> Table:
+    """Scaled points in natural units, the mean reward there and its 95% interval."""
+    means = belief.posterior.mean(points) * plan.half_width + plan.centre
+    stds = np.sqrt(belief.posterior.variance(points))
+    margins = np.array([belief.margin(std) for std in stds.tolist()]) * plan.half_width
+    return Table(
+        {
+            **plan.domain.decode_all(points),
+            "mean reward": means.tolist(),
+            "interval low": (means - margins).tolist(),
+            "interval high": (means + margins).tolist(),
+        }
+    )
+
+
+def _epoch(plan: Plan, epoch: Epoch, release: Release | None) -> dict[str, Cell]:
+    reports = None if release is None else release.reports
+    rounds = epoch.length if reports is None else reports
+    encoding = plan.noise_of_sum(epoch.encoding, rounds)
+    return {
+        "number": epoch.number,
+        "first": epoch.first,
+        "length": epoch.length,
+        "released": release is not None,
+        "asks": None if release is None else release.asks,
+        "reports": reports,
+        "fills_the_domain": plan.is_design(epoch.first),
+        "width": encoding.residual.width * plan.half_width,
+        "noise_std": encoding.noise.cross * plan.half_width,
+        "release": None if release is None else release.digest,
+    }
