@@ -15,12 +15,11 @@ from functools import partial
 
 import numpy as np
 
-from discreet import Box, Categorical, Integer, JointDP, Plan, Simulation, SquaredExponential
+from discreet import Box, Integer, JointDP, Plan, Simulation, SquaredExponential
 from discreet.simulation.play import BanditPlayer
 from discreet.simulation.replay import replay
 from discreet.simulation.worlds import row_of
 
-GROUPS = ("young", "middle", "old")
 PEOPLE = np.array([0.5, 0.3, 0.2])
 MEANS = np.array([[0.8, 0.6, 0.4, 0.2], [0.3, 0.7, 0.6, 0.2], [0.1, 0.3, 0.5, 0.8]])
 CHANCES = np.array([[0.15, 0.15, 0.3, 0.4], [0.4, 0.15, 0.3, 0.15], [0.3, 0.4, 0.15, 0.15]])
@@ -28,7 +27,7 @@ CHANCES = np.array([[0.15, 0.15, 0.3, 0.4], [0.4, 0.15, 0.3, 0.15], [0.3, 0.4, 0
 
 @dataclass(frozen=True)
 class World:
-    """Doses 0 to 3 for people of three groups, answered by yes or no; or for anyone alike."""
+    """Doses 0 to 3 for people of three ages, answered by yes or no; or for anyone alike."""
 
     context: bool
     rounds: int
@@ -37,9 +36,9 @@ class World:
     def plan(self) -> Plan:
         coordinates = {"dose": Integer(0, 3)}
         if self.context:
-            coordinates["group"] = Categorical(GROUPS)
+            coordinates["age"] = Integer(0, 2)
         return Plan(
-            domain=Box(coordinates, context=["group"] if self.context else ()),
+            domain=Box(coordinates, context=["age"] if self.context else ()),
             kernel=SquaredExponential(0.7),
             privacy=JointDP(8.0, 1e-4),
             horizon=10 * self.rounds,
@@ -57,7 +56,7 @@ class World:
             "propensity": CHANCES[group, dose],
             "reward": (rng.random(rows) < MEANS[group, dose]).astype(float),
         }
-        return columns | ({"group": [GROUPS[g] for g in group]} if self.context else {})
+        return columns | ({"age": group} if self.context else {})
 
     def play(self, seed: int) -> tuple[float, float, float]:
         """The mean reward of a run, of its last tenth, and of what it recommends at the end."""
@@ -67,13 +66,13 @@ class World:
         means = np.empty(self.rounds)
         for t in range(self.rounds):
             group = int(rng.choice(3, p=self.people))
-            action = player.act({"group": GROUPS[group]} if self.context else None)
+            action = player.act({"age": group} if self.context else None)
             means[t] = MEANS[group, int(action[0])]  # of less noise than the answer, and alike
             player.hear(float(rng.random() < means[t]))
         player.bandit.finish()
         value = 0.0
         for group, share in enumerate(self.people):
-            best = player.bandit.best(context={"group": GROUPS[group]} if self.context else None)
+            best = player.bandit.best(context={"age": group} if self.context else None)
             value += share * MEANS[group, int(row_of(plan.domain, best.action)[0])]
         return float(means.mean()), float(means[-math.ceil(self.rounds / 10) :].mean()), value
 
@@ -99,7 +98,7 @@ def campaign(
         truths = np.array(list(pool.map(partial(play, world), range(direct), chunksize=8)))
         seeds = range(repetitions)
         found = np.array(list(pool.map(partial(repeat, world, rows, shuffles), seeds)))
-    logged = float(self_mean(world))
+    logged = logged_mean(world)
     constant = float((world.people @ MEANS).max())
     truth = np.array([*truths.mean(axis=0), logged, constant])
     names = ("plan", "late", "recommended", "logged", "constant")
@@ -120,9 +119,9 @@ def campaign(
     return report
 
 
-def self_mean(world: World) -> float:
+def logged_mean(world: World) -> float:
     """What the logging policy brings."""
-    return world.people @ (CHANCES * MEANS).sum(axis=1)
+    return float(world.people @ (CHANCES * MEANS).sum(axis=1))
 
 
 if __name__ == "__main__":

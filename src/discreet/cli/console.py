@@ -78,7 +78,7 @@ def play(
     """Simulate runs one after the other under a progress bar on the error stream."""
     from discreet.simulation.play import simulate
 
-    with rounds_progress() as bar, blamed(label):
+    with progress_of("rounds") as bar, blamed(label):
         task = bar.add_task(label, total=runs * setting.rounds)
         return [
             simulate(
@@ -89,13 +89,13 @@ def play(
 
 
 @contextmanager
-def rounds_progress() -> Generator[Progress]:
-    """A bar of rounds on the error stream."""
+def progress_of(units: str) -> Generator[Progress]:
+    """A bar of rounds, or of rows, on the error stream."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("rounds"),
+        TextColumn(units),
         TimeRemainingColumn(),
     )
     with shown(Progress(*columns, console=Console(stderr=True))) as bar:

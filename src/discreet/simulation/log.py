@@ -137,7 +137,8 @@ class Log:
 
             E[1{logged = a} / p] = 1,        Var[1{logged = a} / p] <= w - 1
 
-        where w is 1 / the least p of a. By Bernstein's inequality a mean over n rows is off by more than
+        where w is 1 / the least p of a. By Bernstein's inequality a mean over n rows is off by
+        more than
 
             b + sqrt(b^2 + 2 (w - 1) L / n),        b = w L / 3n,    L = log(2 options / 10^-6)
 

@@ -79,35 +79,42 @@ def replay(
     (True, {'dose': 3})
     """
     read = Log.read(plan, log, floor)
-    length = _length(read, rounds)
+    return replay_log(read, rounds=rounds, shuffles=shuffles, seed=seed, advance=advance)
+
+
+def replay_log(
+    log: Log, *, rounds: int | None, shuffles: int, seed: int, advance: Callable[[int], None]
+) -> Replay:
+    """The same, of a log that is read."""
+    length = _length(log, rounds)
     seed, count = checks.whole("seed", seed), checks.count("shuffles", shuffles)
-    passes = [_Pass.play(read, length, seed, number, advance) for number in range(count)]
+    passes = [_Pass.play(log, length, seed, number, advance) for number in range(count)]
     whole = [each for each in passes if each.rewards]
     if not whole:
-        raise InvalidArgument("rounds", _fits(read), length)
+        raise InvalidArgument("rounds", _fits(log), length)
     means = over_runs([np.array([run.mean() for run in each.rewards]) for each in whole])
     last = math.ceil(length / 10)
     late = over_runs([np.array([run[-last:].mean() for run in each.rewards]) for each in whole])
     paired = [np.array(each.recommended) for each in whole if each.recommended]
-    logged = Estimate(float(read.rewards.mean()), standard_error(read.rewards))
-    position, constant = _constant(read, seed) if read.everyone_may_get_all else (None, None)
+    logged = Estimate(float(log.rewards.mean()), standard_error(log.rewards))
+    position, constant = _constant(log, seed) if log.everyone_may_get_all else (None, None)
     return Replay(
         rounds=length,
-        horizon=plan.horizon,
+        horizon=log.plan.horizon,
         shuffles=count,
         runs=tuple(len(each.rewards) for each in passes),
         seed=seed,
-        rows=len(read),
-        outside=read.outside,
-        clipped=read.clipped,
-        floor=read.floor,
+        rows=len(log),
+        outside=log.outside,
+        clipped=log.clipped,
+        floor=log.floor,
         plan=means,
         late=late,
         recommended=over_runs(paired) if paired else None,
         logged=logged,
         gain=difference(means, logged),
         constant=constant,
-        constant_action=None if position is None else read.action(position),
+        constant_action=None if position is None else log.action(position),
     )
 
 
@@ -150,16 +157,12 @@ class _Pass:
         cls, log: Log, length: int, seed: int, number: int, advance: Callable[[int], None]
     ) -> "_Pass":
         rng = _generator(seed, number)
-        order = rng.permutation(len(log))
-        heard = rng.random(len(log)) < log.floor / log.propensities  # decided beforehand: c / p
+        left: Integers = rng.permutation(len(log))
+        heard = rng.random(len(log)) < log.floor / log.propensities  # c / p, decided beforehand
         runs: list[_Run] = []
-        start = 0
-        while start < len(log):
-            run = _Run.play(log, order[start:], heard, length, int(rng.integers(2**63)), advance)
-            if run is None:
-                break
+        while (run := _Run.play(log, left, heard, length, rng, advance)) is not None:
             runs.append(run)
-            start += len(run.rows)
+            left = left[len(run.rows) :]
         return cls([run.rewards for run in runs], _recommended(log, runs))
 
 
@@ -178,11 +181,12 @@ class _Run:
         rows: Integers,
         heard: Mask,
         length: int,
-        seed: int,
+        rng: np.random.Generator,
         advance: Callable[[int], None],
     ) -> "_Run | None":
         """One run over the first of these rows; None when they end before it does."""
-        bandit, rewards = Rehearsal(log.plan, Simulation(seed)), list[float]()
+        bandit = Rehearsal(log.plan, Simulation(int(rng.integers(2**63))))
+        rewards: list[float] = []
         choices: dict[tuple[Value, ...], int] = {}  # of the next round, by context
         for passed, row in enumerate(rows.tolist()):
             advance(1)
@@ -234,7 +238,11 @@ def _weighted(log: Log, rows: Integers, chosen: Integers | int, level: float) ->
 
 
 def _constant(log: Log, seed: int) -> tuple[int, Estimate]:
-    """The best action of the whole log, and what one chosen on half of it brings on the other."""
+    """The best action of the whole log, and what one chosen on half of it brings on the other.
+
+    The two halves are averaged. Each chooses for the other, so they are not independent: the error
+    is that of one half, which a mean of two never exceeds.
+    """
     order = _generator(seed).permutation(len(log))
     halves = np.array_split(order, 2)
     values: list[Estimate] = []
@@ -243,7 +251,7 @@ def _constant(log: Log, seed: int) -> tuple[int, Estimate]:
         values.append(_weighted(log, held, _best_constant(log, learnt), level))
     mean = (values[0].mean + values[1].mean) / 2
     errors = [value.sem for value in values if value.sem is not None]
-    sem = math.hypot(*errors) / 2 if len(errors) == 2 else None
+    sem = math.hypot(*errors) / math.sqrt(2) if len(errors) == 2 else None
     return _best_constant(log, order), Estimate(mean, sem)
 
 

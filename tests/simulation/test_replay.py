@@ -1,0 +1,227 @@
+"""Replays of a plan on a log: unbiased, honest about their error, and of nothing but the plan."""
+
+import json
+import math
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from discreet import Box, Integer, JointDP, LocalDP, NonPrivate, Plan, Simulation
+from discreet import SquaredExponential as Smooth
+from discreet.errors import InvalidArgument
+from discreet.simulation import replay as replays
+from discreet.simulation.forecast_report import Estimate
+from discreet.simulation.log import Log
+from discreet.simulation.play import BanditPlayer
+from discreet.simulation.replay import Rehearsal, replay
+from discreet.simulation.replay_report import NOT_PRIVATE, over_runs
+
+DOSES = Box({"dose": Integer(0, 3)})
+AGES = Box({"dose": Integer(0, 1), "age": Integer(0, 1)}, context=["age"])
+MEANS, CHANCES = np.array([0.2, 0.4, 0.9, 0.3]), np.array([0.4, 0.3, 0.2, 0.1])
+
+
+def generator(*seed):
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed)))
+
+
+def plan(domain=DOSES, **parts):
+    given = {"kernel": Smooth(0.5), "privacy": JointDP(8.0, 1e-5)}
+    return Plan(domain=domain, **(given | parts))
+
+
+def log(rows, *seed):
+    """Doses by CHANCES, answered by yes or no."""
+    rng = generator(1, *seed)
+    dose = rng.choice(4, rows, p=CHANCES)
+    answers = (rng.random(rows) < MEANS[dose]).astype(float)
+    return {"dose": dose, "propensity": CHANCES[dose], "reward": answers}
+
+
+def log_of_ages(rows, *seed):
+    """The young get dose 0 nine times in ten, the old once; the reward is whether one is old."""
+    rng = generator(2, *seed)
+    age, rare = rng.integers(2, size=rows), rng.random(rows) < 0.1
+    return {
+        "age": age,
+        "dose": np.where(rare, 1 - age, age),
+        "propensity": np.where(rare, 0.1, 0.9),
+        "reward": age.astype(float),
+    }
+
+
+@cache
+def found(shuffles=4):
+    return replay(plan(), log(1000), rounds=20, shuffles=shuffles)
+
+
+# -- the truth
+
+
+def test_kept_rows_have_contexts_like_anyones():
+    """Half of all people are old. False alarms: about once in 10^5 runs."""
+    runs = [
+        replay(plan(AGES), log_of_ages(700, seed), rounds=25, shuffles=1, seed=seed).plan.mean
+        for seed in range(4)
+    ]
+    people = 4 * 2 * 25
+    assert abs(np.mean(runs) - 0.5) < 4.4 * math.sqrt(0.25 / people)
+
+
+def test_replays_agree_with_the_plan_played_in_the_world():
+    """Their mean within 6 errors, and at most 6 of 16 two errors off: false alarms below 10^-4.
+
+    `benchmarks/replay_coverage.py` has longer ones with contexts.
+    """
+
+    def direct(seed):
+        rng, means = generator(3, seed), []
+        player = BanditPlayer(plan(), Simulation(int(rng.integers(2**63))))
+        for _ in range(20):
+            means.append(MEANS[int(player.act(None)[0])])
+            player.hear(float(rng.random() < means[-1]))
+        return np.mean(means)
+
+    played = np.array([direct(seed) for seed in range(60)])
+    truth = played.mean()
+    each = [replay(plan(), log(600, n), rounds=20, shuffles=3, seed=n).plan for n in range(16)]
+    errors = np.array([one.mean - truth for one in each])
+    variance = errors.var(ddof=1) / len(errors) + played.var(ddof=1) / len(played)
+    assert abs(errors.mean()) < 6.0 * math.sqrt(variance)
+    off = sum(abs(error) > 2.0 * one.sem for error, one in zip(errors, each, strict=True))
+    print(f"within two standard errors: {16 - off} of 16")
+    assert off <= 6
+
+
+def test_a_run_is_the_bandit_told_the_kept_rows_and_nothing_else(monkeypatch):
+    told = []
+
+    class Heard(Rehearsal):
+        def tell(self, trial, reward):
+            told.append((trial.action["dose"], reward))
+            super().tell(trial, reward)
+
+    monkeypatch.setattr(replays, "Rehearsal", Heard)
+    seed = 5
+    first = replay(plan(), log(400), rounds=25, shuffles=1, seed=seed)
+    assert first.runs[0] >= 1
+    rng = generator(seed, 0)
+    rng.permutation(400), rng.random(400)
+    bandit = Rehearsal(plan(), Simulation(int(rng.integers(2**63))))
+    for t, (dose, reward) in enumerate(told[:25]):
+        trial = bandit.ask(user=f"user {t}")
+        assert trial.action["dose"] == dose
+        bandit.tell(trial, reward)
+
+
+@pytest.mark.parametrize("privacy", [JointDP(8.0, 1e-5), LocalDP(8.0, 1e-5), NonPrivate()])
+def test_looking_ahead_uses_no_round_and_changes_no_action(privacy):
+    given = plan(AGES, privacy=privacy)
+    looked, plain = (Rehearsal(given, Simulation(3)) for _ in range(2))
+    for t in range(25):
+        for age in (1, 0):
+            ahead = looked.preview({"age": age})
+        assert looked.asked == t
+        trials = [each.ask(context={"age": 0}, user=f"user {t}") for each in (looked, plain)]
+        assert trials[0].action == trials[1].action == ahead
+        for each, trial in zip((looked, plain), trials, strict=True):
+            each.tell(trial, 0.1 * (t % 7))
+
+
+# -- what is reported
+
+
+def test_a_seed_fixes_everything_and_another_one_does_not():
+    again = replay(plan(), log(1000), rounds=20, shuffles=4)
+    assert again == found()
+    assert replay(plan(), log(1000), rounds=20, shuffles=4, seed=1).plan != found().plan
+
+
+def test_beside_the_plan_stand_the_log_and_the_best_constant_action():
+    result = found()
+    assert result.logged.mean == log(1000)["reward"].mean()
+    assert result.constant_action == {"dose": 2}
+    assert abs(result.constant.mean - 0.9) < 5.0 * result.constant.sem
+    assert result.gain.mean == result.plan.mean - result.logged.mean
+    assert result.gain.sem == math.hypot(result.plan.sem, result.logged.sem)
+    assert result.recommended.mean > result.logged.mean
+    assert (result.rows, result.floor, result.outside, result.clipped) == (1000, 0.1, 0, 0)
+
+
+def test_by_default_two_runs_fit_and_the_horizon_is_not_passed():
+    assert replay(plan(), log(1000), shuffles=1).rounds == math.floor((100 - 3 * 90**0.5) / 2)
+    short = replay(plan(horizon=10), log(1000), shuffles=1)
+    assert short.rounds == 10
+    assert short.runs[0] > 2
+
+
+def test_a_single_run_has_no_standard_error():
+    result = replay(plan(), log(1000), rounds=70, shuffles=2)
+    assert result.runs == (1, 1)
+    assert result.plan.sem is result.gain.sem is result.recommended is None
+    assert "no standard error" in result.advice
+
+
+def test_the_error_is_that_of_runs_that_share_nobody():
+    """Shuffles of equal runs: the error of one shuffle's mean, whatever their number."""
+    runs = [np.array([0.0, 1.0])] * 50
+    assert over_runs(runs) == Estimate(0.5, 0.5)
+    assert over_runs([np.array([1.0]), np.array([3.0])]) == Estimate(2.0, None)
+
+
+def test_a_replay_says_that_it_is_not_private_and_is_plain_data():
+    plain = json.loads(json.dumps(found().to_dict()))
+    assert plain["private"] is False
+    assert plain["advice"].endswith(NOT_PRIVATE)
+    assert plain["plan"].keys() == {"mean", "sem"}
+
+
+def test_what_the_plan_does_not_allow_is_counted_and_never_kept():
+    narrow = plan(Box({"dose": Integer(0, 2)}), rewards=(0.0, 0.5))
+    result = replay(narrow, log(1000), rounds=20, shuffles=1)
+    assert result.outside == int(np.sum(log(1000)["dose"] == 3))
+    assert result.clipped == int(log(1000)["reward"].sum())
+    assert result.plan.mean <= 0.5
+    assert "does not allow" in result.advice
+    assert "clipped" in result.advice
+
+
+def test_a_rule_that_depends_on_people_leaves_no_constant_action():
+    box = replace(AGES, feasible="dose + age <= 1")
+    given = log_of_ages(600)
+    result = replay(plan(box), given, rounds=4, shuffles=1)
+    assert result.constant is result.constant_action is None
+    assert Log.read(plan(box), given).outside == 0
+
+
+def test_progress_passes_every_row_of_every_shuffle():
+    passed = []
+    replay(plan(), log(500), rounds=15, shuffles=2, advance=passed.append)
+    assert sum(passed) == 1000
+
+
+# -- what is refused
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"rounds": 0}, "rounds: expected a whole number"),
+        ({"rounds": 500}, "rounds: expected fewer, or a longer log: of its 500 rows about 50 can"),
+        ({"shuffles": 0}, "shuffles"),
+        ({"seed": -1}, "seed"),
+        ({"floor": 0.2}, "floor: expected at most the least propensity"),
+        ({"floor": 0.0}, "floor"),
+        ({"floor": 1e-6}, "log: expected more rows"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused(parts, words):
+    with pytest.raises(InvalidArgument, match=words):
+        replay(plan(), log(500), **parts)
+
+
+def test_a_run_is_not_longer_than_the_plan():
+    with pytest.raises(InvalidArgument, match="at most the plan's horizon, 30"):
+        replay(plan(horizon=30), log(500), rounds=31)
