@@ -47,6 +47,8 @@ from discreet.simulation.replay_report import Replay, difference, over_runs
 
 #: A standard error takes runs that share nobody: by default a log is cut into at least so many.
 FEWEST_RUNS = 2
+#: The values of a context; none without contexts.
+Contextual = tuple[Value, ...]
 
 
 def replay(
@@ -187,14 +189,13 @@ class _Run:
         """One run over the first of these rows; None when they end before it does."""
         bandit = Rehearsal(log.plan, Simulation(int(rng.integers(2**63))))
         rewards: list[float] = []
-        choices: dict[tuple[Value, ...], int] = {}  # of the next round, by context
+        choices: dict[Contextual, int] = {}  # of the next round, by context
         for passed, row in enumerate(rows.tolist()):
             advance(1)
             if not heard[row] or log.actions[row] < 0:
                 continue
             context = log.context(row)
-            key = () if context is None else tuple(context.values())
-            if key not in choices:
+            if (key := _key(log, row)) not in choices:
                 choices[key] = log.position(bandit.preview(context))
             if choices[key] != log.actions[row]:
                 continue
@@ -209,22 +210,28 @@ class _Run:
 
 
 def _recommended(log: Log, runs: list[_Run]) -> list[float]:
-    """What each run's recommendation would bring, on the rows of the run after it."""
-    if len(runs) < FEWEST_RUNS:
+    """What each run's recommendation would bring, on the rows of the run after it.
+
+    Where a run ends follows from its last row, which is always kept. Without that one the rows are
+    a fair sample: of n rows until the T-th is kept, E[(T - 1) / (n - 1)] = c.
+    """
+    if len(runs) < FEWEST_RUNS or len(runs[0].rewards) < 2:
         return []
     found: list[float] = []
     for run, after in zip(runs, [*runs[1:], runs[0]], strict=True):
-        policy: dict[tuple[Value, ...], int] = {}
-        chosen = np.empty(len(after.rows), dtype=np.int64)
-        for place, row in enumerate(after.rows.tolist()):
-            context = log.context(row)
-            key = () if context is None else tuple(context.values())
-            if key not in policy:
-                policy[key] = log.position(run.study.best(context).action)
-            chosen[place] = policy[key]
+        held, policy = after.rows[:-1], dict[Contextual, int]()
+        for row in held.tolist():
+            if (key := _key(log, row)) not in policy:
+                policy[key] = log.position(run.study.best(log.context(row)).action)
+        chosen = np.array([policy[_key(log, row)] for row in held.tolist()])
         level = float(log.rewards[run.rows].mean())
-        found.append(_weighted(log, after.rows, chosen, level).mean)
+        found.append(_weighted(log, held, chosen, level).mean)
     return found
+
+
+def _key(log: Log, row: int) -> Contextual:
+    context = log.context(row)
+    return () if context is None else tuple(context.values())
 
 
 # -- weighting
