@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check mutants bench docs lock clean
+.PHONY: help demo test campaigns check mutants bench docs lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -23,6 +23,9 @@ demo: $(VENV)/.installed ## optimise a test function, with a table and a figure
 
 test: $(VENV)/.installed ## tests and doctests; ARGS="-k name" to choose
 	@$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal $(ARGS)
+
+campaigns: $(VENV)/.installed ## every case of what tests sample: interrupts at every bytecode
+	@$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal -m campaign -rA $(ARGS) tests
 
 check: $(VENV)/.installed ## lint, format, types, import contracts
 	@$(BIN)/ruff check .

@@ -18,7 +18,7 @@ source_suffix = {".md": "markdown"}
 nitpicky = True
 INSIDE = (
     r"discreet\.(agreement\.wording|features|learning|privacy"
-    r"|protocol\.(records|rounds|verifier)|simulation|trusted)\..*"
+    r"|protocol\.(records|role|rounds|verifier)|simulation|trusted)\..*"
 )
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!discreet\.).*"),  # other libraries are not in this site

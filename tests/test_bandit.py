@@ -24,6 +24,7 @@ from discreet import (
     Integer,
     JointDP,
     Linear,
+    LocalDP,
     NonPrivate,
     Plan,
     Polynomial,
@@ -36,6 +37,7 @@ from discreet.errors import (
     BetweenEpochs,
     InvalidArgument,
     JournalDamaged,
+    JournalFailed,
     JournalForeign,
     JournalLocked,
     Refused,
@@ -221,8 +223,6 @@ def test_what_is_neither_a_trial_nor_its_number_is_refused_without_a_trace(numbe
         None,
         "987654.25",
         b"987654.25",
-        True,
-        np.bool_(False),
         1j,
         [CANARY],
         np.array([CANARY]),
@@ -237,8 +237,31 @@ def test_a_reward_that_is_no_finite_number_is_refused_without_a_trace(reward):
         "box",
         lambda bandit, trial: bandit.tell(trial, reward),
         InvalidArgument,
-        "reward: expected a finite number$",
+        "reward: expected a finite number, True or False; abandon what has no reward$",
     )
+
+
+@pytest.mark.parametrize("reward", [True, np.bool_(True), np.float32(1), np.int64(1), np.array(1)])
+def test_truth_values_and_numpys_scalars_are_rewards(reward):
+    told = ListJournal(), ListJournal()
+    for journal, value in zip(told, (1.0, reward), strict=True):
+        bandit = Bandit(make_plan("box"), journal)
+        bandit.tell(bandit.ask(), value)
+    assert told[0].kept[-1] == told[1].kept[-1]
+
+
+@pytest.mark.parametrize(
+    "privacy", [JointDP(1.0, 1e-3), LocalDP(1.0, 1e-3)], ids=["joint", "local"]
+)
+def test_a_number_and_its_text_are_one_user(privacy):
+    bandit = Bandit(Plan(domain=Box({"dose": (0, 10)}), privacy=privacy))
+    bandit.ask(user=17)
+    for same in ("17", np.int64(17)):
+        with pytest.raises(Refused, match="has taken part in 1 of 1"):
+            bandit.ask(user=same)
+    with pytest.raises(InvalidArgument, match="text or a whole number"):
+        bandit.ask(user=17.0)
+    assert bandit.asked == 1
 
 
 @pytest.mark.parametrize("rounds", [5, 8], ids=["at the end of an epoch", "inside an epoch"])
@@ -375,7 +398,7 @@ def test_a_finished_study_takes_no_more_asks_and_rewards():
 
 
 def fail(*records):
-    raise OSError("disk full")
+    raise JournalFailed("disk full")
 
 
 @pytest.mark.parametrize("rounds", [3, 5], ids=["inside an epoch", "at the end of an epoch"])
@@ -389,7 +412,7 @@ def test_a_journal_that_fails_changes_nothing(name, rounds):
     before, arguments = state(bandit), {"tell": (rounds, 0.5), "abandon": (rounds,)}.get(name, ())
     journal.append = fail
     for _ in range(2):
-        with pytest.raises(OSError, match="disk full"):
+        with pytest.raises(JournalFailed, match="disk full"):
             getattr(bandit, name)(*arguments)
         assert state(bandit) == before
     del journal.append
@@ -405,7 +428,7 @@ def test_between_a_draw_and_its_commit_nothing_comes_in_that_no_release_would_ho
     play(bandit, rounds)
     bandit.ask()
     journal.append = fail
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(JournalFailed, match="disk full"):
         bandit.finish()
     del journal.append
     before, records = state(bandit), len(journal.kept)
@@ -578,10 +601,10 @@ def test_the_same_index_in_the_same_epoch_gets_the_same_action(kind):
         expected = policy.menu[1]
     elif kind == "context":
         fixed = plan.domain.encode_context(own["context"])
-        expected = policy.search(plan.map, 1, plan.domain, fixed)
+        expected = policy.search(plan.map, np.array([1]), plan.domain, fixed[None])[0][0]
     else:
         options = plan.domain.encode(own["candidates"])
-        expected = options[policy.choose(plan.map, 1, options)]
+        expected = options[policy.choose(plan.map, np.array([1]), [options])[0]]
     assert trial.action == plan.domain.decode(expected)
 
 
@@ -944,7 +967,7 @@ def test_an_ask_that_is_not_stored_uses_up_no_round_and_one_that_brings_nonsense
     bandit = Bandit(private_plan("candidates"), ListJournal())
     bandit._journal.append = fail
     for candidates in ([[1.0, 20.0]], [[1.0]]):
-        with pytest.raises(OSError, match="disk full"):
+        with pytest.raises(JournalFailed, match="disk full"):
             bandit.ask(candidates, user=USER)
     del bandit._journal.append
     with pytest.raises(InvalidArgument, match="candidates"):
@@ -954,7 +977,7 @@ def test_an_ask_that_is_not_stored_uses_up_no_round_and_one_that_brings_nonsense
     assert bandit.asked == 1
 
 
-@pytest.mark.parametrize("user", [None, "", 17, b"u-17", ("u-17",)], ids=repr)
+@pytest.mark.parametrize("user", [None, "", 17.0, b"u-17", ("u-17",)], ids=repr)
 @pytest.mark.parametrize("protect", ["decisions", "rewards"])
 def test_under_privacy_an_ask_without_a_user_is_refused_without_a_trace(user, protect):
     plan = make_plan("box", privacy=JointDP(1.0, 1e-3, protect=protect))

@@ -1,4 +1,4 @@
-"""`import discreet` is light: numpy, scipy and the standard library, nothing else."""
+"""`import discreet` is light: numpy, scipy, threadpoolctl and the standard library."""
 
 import json
 import subprocess
@@ -43,11 +43,17 @@ def belongs(name, file, packages):
     return any(Path(file).is_relative_to(part) for part in parts)
 
 
-def test_importing_discreet_loads_nothing_beyond_numpy_scipy_and_the_standard_library():
+def test_the_names_of_discreet_load_its_dependencies_and_the_standard_library_alone():
     found = imported(PROBE)
-    assert {"discreet", "numpy", "scipy"} <= set(found)
-    packages = ("discreet", "numpy", "scipy", "charset_normalizer")  # numpy takes it if it is there
+    needed = {"discreet", "numpy", "scipy", "threadpoolctl"}
+    assert needed <= set(found)
+    packages = (*needed, "charset_normalizer")  # numpy takes it if it is there
     assert [name for name, file in found.items() if not belongs(name, file, packages)] == []
+
+
+def test_importing_discreet_alone_loads_nothing_heavy():
+    code = "import json, sys, discreet; print(json.dumps(sorted(sys.modules)))"
+    assert not {"numpy", "scipy", "threadpoolctl"} & set(imported(code))
 
 
 def test_the_probe_would_notice_another_package():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from discreet.agreement.plan import Exploration, Plan, Schedule
-    from discreet.bandit import Bandit, Trial
+    from discreet.bandit import Bandit
     from discreet.domain.box import Box, Categorical, Continuous, Integer
     from discreet.errors import DiscreetError
     from discreet.features.kernels import (
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from discreet.protocol.publisher import Publisher
     from discreet.protocol.server import Server
+    from discreet.trials import Trial, Trials
     from discreet.trusted.client import Client
     from discreet.trusted.custodian import Custodian
 
@@ -69,13 +70,14 @@ __all__ = [
     "SquaredExponential",
     "Study",
     "Trial",
+    "Trials",
     "compose",
     "read_plan",
 ]
 
 # Names load when they are used: a command line that completes a word needs none of them.
 _PLACES = {
-    "bandit": ("Bandit", "Trial"),
+    "bandit": ("Bandit",),
     "privacy.budget": (
         "GaussianPrivacy",
         "JointDP",
@@ -84,6 +86,7 @@ _PLACES = {
         "Simulation",
         "compose",
     ),
+    "trials": ("Trial", "Trials"),
     "trusted.client": ("Client",),
     "trusted.custodian": ("Custodian",),
     "domain.box": ("Box", "Categorical", "Continuous", "Integer"),

@@ -10,6 +10,7 @@ from discreet.errors import InvalidArgument
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
+Indices: TypeAlias = NDArray[np.intp]
 Array = TypeVar("Array", bound=NDArray[Any])
 
 

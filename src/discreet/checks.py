@@ -39,6 +39,50 @@ def number(
     return plain
 
 
+def plain(value: object) -> object:
+    """A scalar of numpy, or an array of no dimensions, as Python's own; all else as it is.
+
+    >>> import numpy as np
+    >>> plain(np.int64(17)), plain(np.bool_(True)), plain("b")
+    (17, True, 'b')
+    """
+    item: object = getattr(value, "item", None)
+    return item() if callable(item) and getattr(value, "shape", None) == () else value
+
+
+def reward(value: object) -> float:
+    """A finite number, and True and False for 1 and 0; what came is in no error.
+
+    >>> reward(True), reward(0.7)
+    (1.0, 0.7)
+    """
+    given = plain(value)
+    given = int(given) if isinstance(given, bool) else given
+    try:
+        return number("reward", given, echo=False)
+    except InvalidArgument:
+        words = "a finite number, True or False; abandon what has no reward"
+        raise InvalidArgument("reward", words) from None
+
+
+def user_id(value: object) -> str:
+    """The text of a person's id: text as it is, and a whole number by its digits.
+
+    >>> user_id(17) == user_id("17")
+    True
+    >>> user_id(17.0)
+    Traceback (most recent call last):
+    discreet.errors.InvalidArgument: user: expected an id for each person, text or a whole number \
+(of a float, int(id)): it enforces rounds_per_user
+    """
+    if isinstance(value, str) and value:
+        return str.__str__(value)
+    if not isinstance(value, bool) and isinstance(value, numbers.Integral):
+        return str(int(value))
+    words = "an id for each person, text or a whole number (of a float, int(id))"
+    raise InvalidArgument("user", words + ": it enforces rounds_per_user")
+
+
 def count(name: str, value: object) -> int:
     """A whole number of at least 1.
 

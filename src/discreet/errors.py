@@ -52,6 +52,12 @@ class Refused(DiscreetError):
     fault = "caller"
 
 
+class SecondCopy(DiscreetError):
+    """What may exist only once was to be copied, or used by another process than its own."""
+
+    fault = "caller"
+
+
 class TrialClosed(DiscreetError):
     """The trial was told, abandoned or has expired: nothing was changed."""
 

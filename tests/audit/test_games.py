@@ -63,6 +63,12 @@ def all_trials():
 # -- the whole of it
 
 
+@pytest.fixture(autouse=True)
+def without_roles(monkeypatch):
+    """Games through the roles take minutes: they have tests of their own (`test_roles`)."""
+    monkeypatch.setattr(auditing.roles, "role_trials", lambda: iter(()))
+
+
 def test_the_audit_passes_every_mechanism_and_catches_every_control(capfd):
     code, out, err = command(capfd, "--draws", ENOUGH, "--json")
     assert code == 0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.audit import roles
+from discreet.audit import games, roles
 
 #: Of each of the games below: the suite's false-alarm rate is below 1e-7.
 CONFIDENCE = 1 - 1e-8
@@ -49,3 +49,17 @@ def test_what_is_shown_twice_is_the_same(name):
     shown = game.play(game, 0)
     for first, again in zip(shown[::2], shown[1::2], strict=True):
         assert np.array_equal(first, again)
+
+
+def test_the_audit_plays_them_after_the_others(monkeypatch):
+    """One game, one broken role; what is found says how much had to be seen."""
+    chosen = [TRIALS["client, reward"], TRIALS["randomised anew when sent again"]]
+    monkeypatch.setattr(games, "_trials", lambda: iter(()))
+    monkeypatch.setattr(roles, "role_trials", lambda: iter(chosen))
+    heard = []
+    sound, broken = games.audit(30_000, advance=heard.append)
+    assert heard == [sound.name, broken.name]
+    assert (sound.control, broken.control) == (False, True)
+    assert sound.sharpness == broken.sharpness == roles.SHARPNESS
+    assert sound.passed
+    assert broken.passed

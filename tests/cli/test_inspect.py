@@ -292,7 +292,7 @@ def test_without_a_context_a_few_are_shown_and_with_one_that_one(run, tmp_path):
     assert ages == [18.0, 54.0, 90.0]
     _, out, _ = run("inspect", "study.json", "--context", "age=61", "--json")
     (row,) = json.loads(out)["best"]
-    assert row["action"] == study.best({"age": 61}).action
+    assert row["action"] == study.best(context={"age": 61}).action
     _, out, _ = run("inspect", "study.json", "--context", "age=61")
     assert "Best action under age = 61.000: dose = " in out
 
@@ -393,13 +393,13 @@ def test_under_a_context_the_best_action_is_drawn_for_each(drawn):
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("age (context)", "dose")
     ages, doses = axes.get_lines()[0].get_data()
     assert len(ages) == 25
-    assert doses[7] == pytest.approx(study.best({"age": ages[7]}).action["dose"])
+    assert doses[7] == pytest.approx(study.best(context={"age": ages[7]}).action["dose"])
 
 
 def test_slices_go_through_the_best_action(drawn):
     study = study_of("three under a context")
     figure = drawn(study, {"arm": "b"})
-    best = study.best({"arm": "b"})
+    best = study.best(context={"arm": "b"})
     assert "arm = b" in figure.get_suptitle()
     dose, arm, age = figure.axes
     assert [axes.get_xlabel() for axes in (dose, arm, age)] == ["dose", "arm (context)", "age"]

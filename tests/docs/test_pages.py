@@ -1,6 +1,7 @@
 """Documentation that cannot drift: examples run, commands parse, generated pages are current."""
 
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
@@ -78,6 +79,22 @@ def test_the_examples_of_the_readme_run(tmp_path, monkeypatch):
     found = re.search(r"at 61: dose (\d+\.\d)", printed)
     assert 0.0 <= float(found[1]) <= 10.0  # real noise: where exactly is left to chance
     assert names["receipt"].outcome == "counted"
+
+
+def test_the_problem_that_a_page_writes_can_be_played_by_its_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    page = DOCS / "own-problems.md"
+    written = next(block for block in pages.blocks(page) if block.language == "python")
+    Path("clinic.py").write_text(written.text)
+    commands = [words for block in pages.blocks(page) for words in block.commands]
+    for words in commands:
+        few = ["--rounds", "30", "--runs", "1", "--json"]
+        app([*words[1:], *few], prog_name="discreet", standalone_mode=False)
+        found = json.loads(capsys.readouterr().out)
+        assert (found["problem"], found["rounds"]) == ("clinic:clinic", 30)
+    assert len(commands) == 2
+    sys.modules.pop("clinic")
 
 
 def test_what_a_page_shows_is_compared():

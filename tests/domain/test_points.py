@@ -1,5 +1,6 @@
 """Candidates and contexts: what is accepted, and that a refusal never repeats what came."""
 
+import sqlite3
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -199,3 +200,42 @@ def test_bad_scaled_points_are_refused_without_repeating_them(
 def test_uniform_numbers_are_within_the_unit_interval() -> None:
     message = refusal(lambda: BOX.spread([[0.5, 0.5, 0.5, CANARY]]))
     assert message == "uniforms: expected numbers within [0, 1]"
+
+
+# -- values as other libraries write them
+
+
+SEEN = Box(
+    {"dose": (0, 10), "share": (0, 1), "smokes": Integer(0, 1), "arm": Categorical(("1", "True"))}
+)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"dose": np.float32(5), "share": np.True_, "smokes": np.bool_(False), "arm": np.int64(1)},
+        {"dose": np.array(5.0), "share": True, "smokes": False, "arm": 1},
+        {"dose": np.int8(5), "share": 1, "smokes": np.uint8(0), "arm": np.str_("1")},
+    ],
+)
+def test_scalars_of_numpy_and_truth_values_are_taken_where_they_mean_one_thing(row: Any) -> None:
+    expected = SEEN.encode([{"dose": 5.0, "share": 1.0, "smokes": 0, "arm": "1"}])
+    assert SEEN.encode([row]).tolist() == expected.tolist()
+    assert SEEN.encode([{**row, "arm": True}]).tolist() == [[0.5, 1.0, 0.0, 1.0]]
+
+
+def test_a_category_is_not_named_by_a_float() -> None:
+    good = {"dose": 5, "share": 1, "smokes": 0}
+    for bad in (1.0, np.float64(1)):
+        message = refusal(lambda bad=bad: SEEN.encode([{**good, "arm": bad}]))
+        assert message == "candidates: expected arm to be one of '1', 'True' (row 0)"
+
+
+def test_a_row_of_a_table_is_a_context_and_a_candidate() -> None:
+    connection = sqlite3.connect(":memory:")
+    connection.row_factory = sqlite3.Row
+    row = connection.execute("select 5 as dose, 36 as age").fetchone()
+    box = Box({"dose": (0, 10), "age": (18, 90)}, context=["age"])
+    assert box.encode([row]).tolist() == [[0.5, 0.25]]
+    assert box.encode_context(connection.execute("select 36 as age").fetchone()).tolist() == [0.25]
+    connection.close()

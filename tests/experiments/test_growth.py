@@ -63,8 +63,10 @@ def test_a_crowd_chooses_as_its_people_would_one_by_one():
     study = play_batched(find_problem("synthetic"), setting, seed=3).study
     plan, epoch, rng = study.plan, study.epochs[-1], np.random.default_rng(0)
     sets = plan.domain.spread(rng.random((20 * 5, 2)), context=None).reshape(20, 5, 2)
-    chosen = crowds._choose(plan, epoch, np.arange(20), sets)
-    alone = [epoch.policy.choose(plan.map, i, options) for i, options in enumerate(sets)]
+    chosen = epoch.policy.choose(plan.map, np.arange(20), list(sets))
+    alone = [
+        epoch.policy.choose(plan.map, np.array([i]), [options])[0] for i, options in enumerate(sets)
+    ]
     assert chosen.tolist() == alone
 
 

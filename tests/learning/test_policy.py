@@ -15,6 +15,10 @@ FEATURES = choose(SquaredExponential(0.3), widths=np.ones(2), error=1e-2)
 M = FEATURES.dimension
 
 
+def choose(policy, index, candidates):
+    return policy.choose(FEATURES, np.array([index]), [candidates])[0]
+
+
 def _policy(optimism=1.5, tilts=3, seed=0, menu=None):
     rng = np.random.default_rng(seed)
     root = rng.standard_normal((M, M))
@@ -38,28 +42,28 @@ def test_the_chosen_candidate_maximises_the_upper_confidence_bound(optimism):
             policy.tilts[index % 3] @ phi + optimism * np.sqrt(phi @ covariance @ phi)
             for phi in FEATURES(candidates)
         ]
-        assert policy.choose(FEATURES, index, candidates) == int(np.argmax(scores))
+        assert choose(policy, index, candidates) == int(np.argmax(scores))
 
 
 def test_the_first_of_equal_candidates_is_chosen():
     rng = np.random.default_rng(2)
     for seed in range(60):
         policy = _policy(seed=seed)
-        assert policy.choose(FEATURES, 0, np.tile(rng.random((1, 2)), (seed + 2, 1))) == 0
+        assert choose(policy, 0, np.tile(rng.random((1, 2)), (seed + 2, 1))) == 0
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.permutations(range(12)))
 def test_the_order_of_candidates_does_not_change_the_best_one(order):
     policy, candidates = _policy(), np.random.default_rng(3).random((12, 2))
-    best = candidates[policy.choose(FEATURES, 1, candidates)]
+    best = candidates[choose(policy, 1, candidates)]
     shuffled = candidates[list(order)]
-    assert np.array_equal(shuffled[policy.choose(FEATURES, 1, shuffled)], best)
+    assert np.array_equal(shuffled[choose(policy, 1, shuffled)], best)
 
 
 def test_asks_take_the_tilts_in_turn():
     policy, candidates = _policy(optimism=0.0), np.random.default_rng(4).random((50, 2))
-    chosen = [policy.choose(FEATURES, index, candidates) for index in range(9)]
+    chosen = [choose(policy, index, candidates) for index in range(9)]
     assert chosen[:3] == chosen[3:6] == chosen[6:]
     assert len(set(chosen[:3])) > 1
 
@@ -74,10 +78,10 @@ def test_the_menu_is_served_in_turn():
 def test_searching_under_a_context_beats_candidates_with_that_context():
     domain = Box({"dose": (0, 1), "age": (0, 1)}, context=["age"])
     policy, age = _policy(), np.array([0.37])
-    found = policy.search(FEATURES, 2, domain, age)
+    found = policy.search(FEATURES, np.array([2]), domain, age[None])[0][0]
     line = np.stack([np.linspace(0, 1, 500), np.full(500, age[0])], axis=1)
     assert found[1] == age[0]
-    assert policy.choose(FEATURES, 2, np.concatenate([[found], line])) == 0
+    assert choose(policy, 2, np.concatenate([[found], line])) == 0
 
 
 @given(st.integers(1, 20), st.integers(0, 2**32 - 1))
@@ -101,7 +105,7 @@ def test_a_policy_survives_storage_bit_for_bit(menu):
     assert again.optimism == policy.optimism
     candidates = np.random.default_rng(7).random((40, 2))
     for index in range(6):
-        first, second = (p.choose(FEATURES, index, candidates) for p in (policy, again))
+        first, second = (choose(each, index, candidates) for each in (policy, again))
         assert first == second
 
 

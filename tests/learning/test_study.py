@@ -485,3 +485,59 @@ def test_a_private_study_warms_up_the_next_one(tmp_path, private):
     bandit.tell(bandit.ask(user="u"), 0.5)
     bandit.export(tmp_path / "next.json")
     assert canonical.digest(Study.load(tmp_path / "next.json")) == canonical.digest(bandit.study)
+
+
+# -- the best of a list
+
+
+def test_the_best_of_candidates_is_the_one_with_the_highest_mean_and_its_interval():
+    study = make_study()
+    doses = [1.0, 6.5, 3.0, 9.5]
+    best = study.best([{"dose": dose} for dose in doses])
+    assert (best.action, best.chosen) == ({"dose": 6.5}, 1)
+    mean, variance = (float(f(np.array([[0.65]]))[0]) for f in moments(study))
+    plan = study.plan
+    assert best.mean == pytest.approx(plan.centre + plan.half_width * mean)
+    half = study.belief.margin(variance**0.5) * plan.half_width
+    assert best.interval == pytest.approx((best.mean - half, best.mean + half))
+    assert study.best(np.array(doses)[:, None]) == best
+    assert study.best().chosen is None
+    assert study.best([study.best().action]).mean == pytest.approx(study.best().mean)
+
+
+def moments(study):
+    return study.posterior.mean, study.posterior.variance
+
+
+def test_of_equal_candidates_the_first_is_chosen():
+    assert make_study().best([[2.0], [7.0], [7.0], [2.0]]).chosen == 1
+
+
+def test_a_bandit_and_its_study_know_the_same_best_of_candidates_also_with_a_context():
+    domain = Box({"dose": (0, 10), "age": (18, 90)}, context=["age"])
+    for decisions in ("context", "candidates"):
+        bandit = Bandit(make_plan(domain=domain, decisions=decisions))
+        listed = [{"dose": 3, "age": 40}, {"dose": 5, "age": 40}]
+        assert bandit.best(listed) == bandit.study.best(listed)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "words"),
+    [
+        ([], "a non-empty sequence of points"),
+        ({"dose": 5}, "a non-empty sequence of points"),
+        ([{"dose": 987654.5}], r"dose to be a finite number within \[0.0, 10.0\] \(row 0\)"),
+        ([{"dose": 5}, {"pills": 5}], r"a value for 'dose' \(row 1\)"),
+    ],
+)
+def test_the_best_of_bad_candidates_is_refused_as_an_ask_would_be(candidates, words):
+    plan = make_plan(decisions="candidates")
+    for call in (Bandit(plan).best, Bandit(plan).study.best, Bandit(plan).check):
+        with pytest.raises(InvalidArgument, match=f"candidates: expected {words}") as refused:
+            call(candidates)
+        assert "987654" not in str(refused.value)
+
+
+def test_candidates_beside_a_context_are_refused():
+    with pytest.raises(InvalidArgument, match="context: expected none beside candidates"):
+        make_study().best([{"dose": 5}], context={})

@@ -52,9 +52,8 @@ MUTANTS = (
     Mutant(
         "an answer counts twice",
         "trusted/privatizer.py",
-        "        newest.add(point, centred)",
-        "        newest.add(point, centred)\n"
-        "        self._look(point[None, :], np.array([centred]), newest.looks[0])",
+        "        newest.add(points, rewards)",
+        "        newest.add(points, rewards)\n        self._look(points, rewards, newest.looks[0])",
         (GRAM, ONE_LOOK),
     ),
     Mutant(
@@ -96,8 +95,8 @@ MUTANTS = (
     Mutant(
         "the first look a whole one",
         "trusted/privatizer.py",
-        "self._look(point[None, :], np.array([centred]), newest.looks[0])",
-        "self._look(point[None, :], np.array([centred]), 1.0)",
+        "self._look(points[some], rewards[some], newest.looks[0])",
+        "self._look(points[some], rewards[some], 1.0)",
         (
             "tests/promises/test_looks_sensitivity.py::test_the_privatizer_spends_no_more_than_mu_on_any_round",
         ),
@@ -214,8 +213,8 @@ MUTANTS = (
     Mutant(
         "a person takes part once too often",
         "trusted/participants.py",
-        "if self._rounds_of.get(pseudonym, 0) >= privacy.rounds_per_user:",
-        "if self._rounds_of.get(pseudonym, 0) > privacy.rounds_per_user:",
+        "if rounds >= privacy.rounds_per_user:",
+        "if rounds > privacy.rounds_per_user:",
         (
             "tests/trusted/test_participants.py::test_a_user_takes_part_as_often_as_the_guarantee_allows",
             "tests/trusted/test_custodian.py::test_nobody_takes_part_more_often_than_the_guarantee_allows",
@@ -270,11 +269,11 @@ MUTANTS = (
     Mutant(
         "shown before it is kept",
         "protocol/role.py",
-        "        try:\n            self._append(*records)\n        except Exception:\n"
+        "        try:\n            self._append(*records)\n        except DiscreetError:\n"
         "            self._broken = False\n            raise\n"
-        "        for record in records:\n            self._apply(record)\n",
-        "        for record in records:\n            self._apply(record)\n"
-        "        try:\n            self._append(*records)\n        except Exception:\n"
+        "        self._apply_all(records)\n",
+        "        self._apply_all(records)\n"
+        "        try:\n            self._append(*records)\n        except DiscreetError:\n"
         "            self._broken = False\n            raise\n",
         (
             "tests/promises/test_crashes.py::test_a_release_that_could_not_be_committed_is_not_drawn_again_and_not_shown",
@@ -291,12 +290,21 @@ MUTANTS = (
     ),
     Mutant(
         "whoever brings nothing admissible takes no index",
-        "trusted/custody.py",
-        "            return Entry(Passed(number, pseudonym), refusal=error)",
-        "            raise error",
+        "trusted/entries.py",
+        "found[place] = Entry(Passed(first + i, pseudonym), refusal=decisions.refusals[i])",
+        "raise decisions.refusals[i]",
         (
             "tests/promises/test_refusals.py::test_in_a_bandit",
             "tests/promises/test_refusals.py::test_by_a_custodian",
+        ),
+    ),
+    Mutant(
+        "whose options lead to an error takes no index",
+        "protocol/decisions.py",
+        "return Decisions(np.full((1, plan.domain.dimension), np.nan), refusals={0: error})",
+        "raise",
+        (
+            "tests/promises/test_batches.py::test_an_error_that_one_persons_options_lead_to_is_theirs_alone",
         ),
     ),
     Mutant(
@@ -321,10 +329,11 @@ MUTANTS = (
     Mutant(
         "an action depends on the number of answers",
         "trusted/custody.py",
-        "point, chosen = decide(self._plan, self._epoch, number, options)",
-        "point, chosen = decide(\n"
-        "                self._plan, self._epoch, number + len(self.session.open), options\n"
-        "            )",
+        "found = entries(self._plan, self._epoch,",
+        "epoch = __import__('dataclasses').replace(\n"
+        "            self._epoch, first=self._epoch.first - len(self.session.open_rounds)\n"
+        "        )\n"
+        "        found = entries(self._plan, epoch,",
         (
             "tests/promises/test_side_doors.py::test_nothing_of_one_user_reaches_an_action_of_another_in_the_same_epoch",
         ),

@@ -19,7 +19,7 @@ from tests.support.places import TESTS
 
 from discreet import Bandit
 from discreet.agreement.release import Release
-from discreet.errors import TrialClosed
+from discreet.errors import JournalFailed, TrialClosed
 from discreet.learning.epoch import Epoch
 from discreet.storage import canonical
 from discreet.storage.journal import SQLiteJournal
@@ -192,7 +192,8 @@ def test_a_release_that_was_shown_is_the_only_one_its_epoch_ever_has(tmp_path):
             releases = bandit.study.releases
             assert {release.epoch: release.digest for release in releases} == kept
         before = kept
-    assert shown > 3 * KILLS
+    # Enough of both to mean something; who resumes shows the last release once more.
+    assert min(drawn, shown) > 2 * KILLS
     print(
         f"{KILLS} kills: {drawn} releases drawn, {shown} shown, {unseen} committed but not shown, "
         f"{lost} drawn but not committed"
@@ -207,7 +208,7 @@ class FailingJournal:
 
     def append(self, *records):
         if self.failing:
-            raise OSError("disk full")
+            raise JournalFailed("disk full")
         self.kept.extend(records)
 
     def records(self):
@@ -229,7 +230,7 @@ def test_a_release_that_could_not_be_committed_is_not_drawn_again_and_not_shown(
     before, records = canonical.encode(bandit.study), list(journal.kept)
     journal.failing = True
     for _ in range(3):
-        with pytest.raises(OSError, match="disk full"):
+        with pytest.raises(JournalFailed, match="disk full"):
             getattr(bandit, name)(**arguments)
         assert canonical.encode(bandit.study) == before
         assert bandit.asked == 2

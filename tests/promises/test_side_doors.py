@@ -189,10 +189,10 @@ def test_a_third_party_computes_every_action_from_the_export_alone(
             point = epoch.policy.menu[index % len(epoch.policy.menu)]
         elif kind == "context":
             fixed = domain.encode_context(own["context"])
-            point = epoch.policy.search(features, index, domain, fixed)
+            point = epoch.policy.search(features, np.array([index]), domain, fixed[None])[0][0]
         else:
             options = domain.encode(own["candidates"])
-            assert epoch.policy.choose(features, index, options) == chosen
+            assert epoch.policy.choose(features, np.array([index]), [options])[0] == chosen
             point = options[chosen]
         assert tuple(domain.decode(point).values()) == action
 
@@ -232,7 +232,7 @@ def test_everything_public_follows_from_plan_and_releases(
         study = study.opened(anew).released(release)
     assert canonical.encode(study) == canonical.encode(bandit.study)
     context = {"age": 40.0} if kind == "context" else None
-    assert study.best(context) == bandit.best(context=context)
+    assert study.best(context=context) == bandit.best(context=context)
     assert same_belief(study.belief, bandit.study.belief)
     assert same_belief(study.belief, loaded.belief)
     assert (study.posterior.precision == bandit.study.posterior.precision).all()

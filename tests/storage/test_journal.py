@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from tests.contracts.journal import JournalContract
@@ -17,6 +18,7 @@ from discreet.errors import (
     JournalForeign,
     JournalLocked,
 )
+from discreet.storage import snapshot
 from discreet.storage.journal import SQLiteJournal
 
 BODIES = [b"record %d " % number * (1 + number * 7 % 40) for number in range(60)]
@@ -84,9 +86,59 @@ def test_commits_are_synced_and_go_through_a_write_ahead_log(path):
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
 
 
-def test_an_empty_file_is_a_new_journal(tmp_path):
-    (tmp_path / "empty.db").touch()
-    assert read(tmp_path / "empty.db") == []
+def test_an_empty_file_is_refused_and_left_as_it_is(tmp_path):
+    path = tmp_path / "empty.db"
+    path.touch()
+    for use in (SQLiteJournal, snapshot.records):
+        with pytest.raises(JournalDamaged, match=r"empty.*choose another file, or delete it"):
+            use(path)
+    assert path.read_bytes() == b""
+    path.unlink()
+    assert read(path) == []
+
+
+def test_a_new_file_appears_whole_and_alone(tmp_path, monkeypatch):
+    seen = []
+    link = os.link
+
+    def watched(source, target, **words):
+        seen.append((Path(target).exists(), Path(source).stat().st_size > 100))
+        link(source, target, **words)
+
+    monkeypatch.setattr(os, "link", watched)
+    with SQLiteJournal(tmp_path / "study.db"):
+        pass
+    assert seen == [(False, True)]
+    assert [file.name for file in tmp_path.iterdir()] == ["study.db"]
+
+
+def test_a_file_that_someone_else_made_meanwhile_is_not_replaced(path, tmp_path, monkeypatch):
+    place, link = tmp_path / "new.db", os.link
+
+    def late(source, target, **words):
+        path.rename(place)
+        link(source, target, **words)
+
+    monkeypatch.setattr(os, "link", late)
+    assert read(place) == BODIES
+    assert [file.name for file in tmp_path.iterdir()] == ["new.db"]
+
+
+def test_a_file_system_without_links_has_journals_too(tmp_path, monkeypatch):
+    def refuse(source, target, **words):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    with SQLiteJournal(tmp_path / "study.db") as journal:
+        journal.append(b"one")
+    assert read(tmp_path / "study.db") == [b"one"]
+    assert (tmp_path / "study.db").stat().st_mode & 0o777 == 0o600
+    assert [file.name for file in tmp_path.iterdir()] == ["study.db"]
+
+
+def test_a_journal_that_nobody_has_any_more_holds_no_file(path):
+    SQLiteJournal(path)
+    assert read(path) == BODIES
 
 
 def test_memory_journals_are_independent():
@@ -193,7 +245,7 @@ def test_a_foreign_file_is_refused_and_left_as_it_is(tmp_path, make):
 def test_an_edited_journal_is_damaged(path, statements):
     edit(path, *statements)
     for _ in range(2):
-        with pytest.raises(JournalDamaged, match=r"study\.db"):
+        with pytest.raises(JournalDamaged, match=r"study\.db.*may be read .* but not continued"):
             SQLiteJournal(path)
 
 
@@ -275,7 +327,7 @@ def test_flipped_bytes_in_the_log_leave_whole_records_only(tmp_path):
 def test_another_process_is_refused_at_once(path):
     code = """
 import sys
-from discreet.errors import JournalLocked
+from discreet.errors import JournalLocked, SecondCopy
 from discreet.storage.journal import SQLiteJournal
 try:
     SQLiteJournal(sys.argv[1]).close()
@@ -313,13 +365,13 @@ def test_a_failed_opening_releases_the_file(path):
 
 FORKED = """
 import os, sys
-from discreet.errors import JournalLocked
+from discreet.errors import JournalLocked, SecondCopy
 from discreet.storage.journal import SQLiteJournal
 path = sys.argv[1]
 def refused(use):
     try:
         use()
-    except JournalLocked:
+    except (JournalLocked, SecondCopy):
         return True
 journal = SQLiteJournal(path)
 journal.append(b"before")

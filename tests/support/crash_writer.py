@@ -12,11 +12,11 @@ import os
 import sys
 from pathlib import Path
 
-import discreet.trusted.custodian as custodian_module
 from discreet import Bandit, Box, JointDP, Linear, NonPrivate, Plan, Schedule
 from discreet.agreement.release import Release
 from discreet.storage import canonical
 from discreet.storage.journal import SQLiteJournal
+from discreet.trusted.custody import Custody
 from discreet.trusted.privatizer import Privatizer
 
 PLAN = Plan(
@@ -83,7 +83,7 @@ def show_releases(journal: Path, acknowledge: int) -> None:
                     say("c", canonical.decode(Release, record))
 
     os.write(acknowledge, b"s\n")
-    custodian_module.Privatizer = SayingPrivatizer
+    Custody.PRIVATIZER = SayingPrivatizer
     with Bandit(PRIVATE_PLAN, SayingJournal(journal)) as bandit:
         while True:
             trial = bandit.ask(user=f"user {bandit.asked}")

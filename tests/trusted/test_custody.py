@@ -18,6 +18,7 @@ from discreet.privacy.clipping import Residual
 from discreet.protocol.messages import Ask, Opening
 from discreet.trusted import mechanism
 from discreet.trusted.custody import Custody
+from discreet.trusted.entries import Person
 
 PLAN = Plan(
     domain=Box({"dose": (0, 10)}),
@@ -62,7 +63,7 @@ def test_a_draw_that_fails_leaves_the_epoch_as_it_was(monkeypatch):
         with pytest.raises(MemoryError):
             custody.draw()
     assert custody.life.state == "open"
-    custody.apply(custody.enter(None, None, "ann").record)
+    custody.apply(custody.enter([Person("ann")])[0].record)
     assert custody.draw().asks == 1
 
 

@@ -1,5 +1,6 @@
 """Who took part how often: pseudonyms, and the rounds that the guarantee allows."""
 
+import numpy as np
 import pytest
 
 from discreet import Box, JointDP, NonPrivate, Plan
@@ -8,6 +9,8 @@ from discreet.protocol.records import UserKey
 from discreet.trusted.participants import Participants
 
 DOMAIN = Box({"dose": (0, 10)})
+#: Of "u-17" under the key abab...: journals hold such, and must count the same people again.
+PSEUDONYM = "9135083445676bf8101552affb55021a"
 
 
 def make_participants(rounds=1):
@@ -37,11 +40,33 @@ def test_a_user_takes_part_as_often_as_the_guarantee_allows(rounds):
     assert participants.admit("eve")
 
 
-@pytest.mark.parametrize("user", [None, "", 17, 1.5, b"u-17", ["u-17"], True], ids=repr)
+@pytest.mark.parametrize(
+    "user",
+    [None, "", 17.0, b"u-17", ["u-17"], True, np.bool_(True), np.float64(17), np.array(17), 17j],
+    ids=repr,
+)
 def test_someone_without_an_id_is_refused_without_an_echo(user):
-    with pytest.raises(InvalidArgument, match="user: expected an id for each person") as refused:
+    words = (
+        r"user: expected an id for each person, text or a whole number \(of a float, int\(id\)\)"
+    )
+    with pytest.raises(InvalidArgument, match=words) as refused:
         make_participants().admit(user)
     assert "17" not in str(refused.value)
+
+
+@pytest.mark.parametrize("user", [17, np.int64(17), np.uint8(17), np.str_("17")], ids=repr)
+def test_a_whole_number_and_its_text_are_one_person(user):
+    participants = make_participants()
+    assert participants.admit(user) == participants.admit("17")
+    participants.count(participants.admit(user))
+    with pytest.raises(Refused, match="has taken part"):
+        participants.admit("17")
+
+
+def test_the_pseudonym_of_a_text_is_what_it_always_was():
+    participants = Participants(Plan(domain=DOMAIN, privacy=JointDP(1.0, 1e-3)))
+    participants.identify(UserKey("ab" * 32))
+    assert participants.admit("u-17") == PSEUDONYM
 
 
 def test_any_text_is_an_id_and_no_two_are_the_same():

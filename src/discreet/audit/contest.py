@@ -7,7 +7,7 @@ fixed beforehand guesses the world. Its error rates, by Clopper-Pearson, give a 
 
     mu >= Phi^-1(true positive rate) - Phi^-1(false positive rate).
 
-A mechanism fails when the bound exceeds its claim, and also when it stays below 0.85 of it (0.75
+A mechanism fails when the bound exceeds its claim, and also when it stays below 0.85 of it (0.7
 where each draw is a whole study, `roles`): an audit that sees nothing proves nothing. Each control
 breaks the mechanism on purpose and must be caught. All bounds hold together with probability
 1 - 1e-6. Streams of correlated noise (`streams`) and rounds that are looked at again (`looks`) have

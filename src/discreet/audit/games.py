@@ -24,13 +24,14 @@ from discreet.audit.contest import (
 )
 from discreet.audit.looks import looks_trials
 from discreet.audit.streams import node_trials, stream_trials
-from discreet.bandit import Bandit, Trial
+from discreet.bandit import Bandit
 from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
 from discreet.privacy.announced import AnnouncedEncoding
 from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, Simulation
 from discreet.privacy.clipping import Residual
 from discreet.privacy.encodings import EncodingName
+from discreet.trials import Trial
 from discreet.trusted import mechanism
 from discreet.trusted.randomness import Source, source
 from discreet.trusted.sums import Sums

@@ -37,9 +37,9 @@ from discreet.trusted.privatizer import Privatizer
 CLAIM = 3.0
 #: With so many draws of each world a bound on mu = 3 lies more than five of its standard deviations
 #: above the least that is asked of it, and a control's as many above the claim.
-DRAWS, SHARPNESS = 2_500, 0.75
+DRAWS, SHARPNESS = 2_500, 0.7
 #: Draws of each world that scores are weighed by.
-PILOT = 200
+PILOT = 400
 #: Added to the variances of scores, in units of noise: two that are the same share a weight.
 RIDGE = 1e-3
 #: Asks in an epoch: the person's is the second of the first.
@@ -252,11 +252,12 @@ class Quiet(Privatizer):
 class Doubling(Privatizer):
     """Every answer counts twice."""
 
-    def tell(self, event: Told) -> None:
-        """The real one, and the answer once more."""
-        point = self.session.find(event.number).point[None, :]
-        super().tell(event)
-        self._look(point, np.array([self._plan.centred(event.reward)]), self._rounds[0].looks[0])
+    def tell(self, *events: Told) -> None:
+        """The real one, and the answers once more."""
+        points = np.array([self.session.find(event.number).point for event in events])
+        super().tell(*events)
+        rewards = np.array([self._plan.centred(event.reward) for event in events])
+        self._look(points, rewards, self._rounds[0].looks[0])
 
 
 class Keeping(Privatizer):
@@ -273,11 +274,13 @@ class Keeping(Privatizer):
             self._look(points, rewards, 1.0)
         self._kept.clear()
 
-    def tell(self, event: Told) -> None:
+    def tell(self, *events: Told) -> None:
         """The real one, with a memory."""
-        points = self.session.find(event.number).point[None, :]
-        self._kept.append((points, np.array([self._plan.centred(event.reward)])))
-        super().tell(event)
+        points = np.array([self.session.find(event.number).point for event in events])
+        self._kept.append(
+            (points, np.array([self._plan.centred(event.reward) for event in events]))
+        )
+        super().tell(*events)
 
 
 class Anew(Privatizer):

@@ -1,7 +1,6 @@
 """`discreet demo`: one private study from beginning to end."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ from rich.console import Console
 
 from discreet.cli.choices import AsJson
 from discreet.cli.console import check_picture, check_places, play, regret_table, report
+from discreet.cli.inspect import best_row
 
 if TYPE_CHECKING:  # heavy: loaded when used
     from discreet.simulation.play import Run
@@ -68,7 +68,7 @@ def show_demo(runs: "dict[str, Run]", figure: Path, export: Path, *, as_json: bo
     results = {label: summary([run]) for label, run in runs.items()}
     study = runs[PRIVATE].study
     if as_json:
-        learnt = {} if study is None else {**asdict(study.best()), "guarantee": study.guarantee}
+        learnt = {} if study is None else {**best_row(study, None), "guarantee": study.guarantee}
         files = {"figure": str(figure), "export": str(export)}
         typer.echo(json.dumps({"runs": results, "best": learnt, **files}))
         return

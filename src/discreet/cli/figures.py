@@ -212,7 +212,7 @@ def caption(archive: Archive) -> str:
 def draw_slices(study: Study, context: dict[str, Value] | None) -> Any:
     """A panel for each coordinate, the others as in the best action."""
     domain = study.plan.domain
-    best = study.best(context).action
+    best = study.best(context=context).action
     names = domain.names[:SLICES]
     columns = min(len(names), 4)
     rows = math.ceil(len(names) / columns)
@@ -305,7 +305,7 @@ def mark_best(
         coordinate = domain.coordinate(name)
         values = coordinate.unscale(scale_of(coordinate, side=25)).tolist()
         contexts = [{name: coordinate.value(value)} for value in values]
-    actions = [study.best(each).action for each in contexts]
+    actions = [study.best(context=each).action for each in contexts]
     x, y = ([action[name] for action in actions] for name in names)
     shape = "X" if context is None else "o"
     axes.plot(x, y, shape, markeredgecolor="white", linestyle="none", **MARK, label="best")

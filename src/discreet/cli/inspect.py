@@ -1,7 +1,6 @@
 """`discreet inspect`: what studies promised, spent and learnt, from their exports or journals."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -153,8 +152,13 @@ def epoch_row(plan: "Plan", epoch: "Epoch", release: "Release | None") -> dict[s
 
 def best_row(study: "Study", context: "dict[str, Value] | None") -> dict[str, Any]:
     """The highest posterior mean under a context, and its interval."""
-    best = asdict(study.best(context))
-    return {"context": context, **best, "interval": list(best["interval"])}
+    best = study.best(context=context)
+    return {
+        "context": context,
+        "action": best.action,
+        "mean": best.mean,
+        "interval": list(best.interval),
+    }
 
 
 # -- contexts

@@ -187,6 +187,15 @@ class Box:
         """
         return tuple(column for name in self.context for column in self.columns(name))
 
+    @property
+    def free(self) -> tuple[str, ...]:
+        """The coordinates that are ours to choose.
+
+        >>> Box({"dose": (0, 10), "age": (18, 90)}, context=["age"]).free
+        ('dose',)
+        """
+        return tuple(name for name in self.names if name not in self.context)
+
     @cached_property
     def free_columns(self) -> tuple[int, ...]:
         """The columns that are ours to choose.
@@ -264,6 +273,18 @@ class Box:
         pairs = zip(self._table.items(), numbers, strict=True)
         return {name: coordinate.value(number) for (name, coordinate), number in pairs}
 
+    def decode_all(self, points: Floats) -> dict[str, list[float | int | str]]:
+        """Rows of the unit cube as columns in natural units, by name.
+
+        >>> Box({"dose": (0, 10), "pills": Integer(1, 3)}).decode_all(np.array([[1.0, 0.6]]))
+        {'dose': [10.0], 'pills': [2]}
+        """
+        numbers = self._natural(points).T.tolist()
+        return {
+            name: [coordinate.value(number) for number in column]
+            for (name, coordinate), column in zip(self._table.items(), numbers, strict=True)
+        }
+
     def encode_context(self, context: Mapping[str, object]) -> Floats:
         """What the user brings, as values for `context_columns`.
 
@@ -332,6 +353,24 @@ class Box:
             free = range(self.dimension) if context is None else self.free_columns
             points[:, free] = fill_ball(points[:, free], radius_left(points, taken))
         return points[self.admits(points)]
+
+    def under(self, uniforms: Floats, contexts: Floats) -> Floats:
+        """The same uniform numbers, one a free coordinate, under each context: (n, rows, columns).
+
+        Nothing is dropped: which of them are admitted depends on the context.
+
+        >>> box = Box({"dose": (0, 10), "age": (0, 100)}, context=["age"])
+        >>> box.under(np.array([[0.2], [0.7]]), np.array([[0.5]])).tolist()
+        [[[0.2, 0.5], [0.7, 0.5]]]
+        """
+        points = np.empty((len(contexts), len(uniforms), self.dimension))
+        for i, name in enumerate(self.free):
+            points[:, :, self.columns(name)] = self._table[name].place(uniforms[:, i])
+        points[:, :, self.context_columns] = contexts[:, None, :]
+        if self.shape == "ball":
+            flat, free = points.reshape(-1, self.dimension), list(self.free_columns)
+            flat[:, free] = fill_ball(flat[:, free], radius_left(flat, self.context_columns))
+        return points
 
     def settings(self, name: str) -> Floats:
         """Every encoding of an integer or categorical coordinate, (values, its columns).

@@ -18,7 +18,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -35,6 +35,9 @@ LARGEST_INTEGER = 2**48
 class _Number:
     """What numbers between two ends share: one column."""
 
+    low: Any
+    high: Any
+
     @property
     def columns(self) -> int:
         """One."""
@@ -46,8 +49,16 @@ class _Number:
         return (1.0,)
 
     def number(self, value: object) -> float:
-        """The value itself, not-a-number if it is no number."""
-        return _number(value)
+        """The value itself, not-a-number if it is no number.
+
+        True and False are 1 and 0 where a coordinate runs from 0 to 1: elsewhere they are mistakes.
+        """
+        if type(value) is float:
+            return value
+        given = checks.plain(value)
+        if isinstance(given, bool) and (self.low, self.high) == (0, 1):
+            return float(given)
+        return _number(given)
 
 
 @dataclass(frozen=True)
@@ -213,11 +224,19 @@ class Categorical:
         return {value: float(position) for position, value in enumerate(self.values)}
 
     def number(self, value: object) -> float:
-        """The position of the value, not-a-number if it is not among them."""
-        if not isinstance(value, str):
-            return math.nan
+        """The position of the value, not-a-number if it is not among them.
+
+        A whole number, or True or False, stands for its text.
+
+        >>> Categorical(("1", "2", "True")).number(2)
+        1.0
+        """
+        given = checks.plain(value)
+        if isinstance(given, int):
+            given = str(bool(given) if isinstance(given, bool) else int(given))
         # An enumeration of strings hashes by its own rule.
-        return self._positions.get(str.__str__(value), math.nan)
+        text = str.__str__(given) if isinstance(given, str) else None
+        return math.nan if text is None else self._positions.get(text, math.nan)
 
     def value(self, number: float) -> str:
         """The value at this position."""
@@ -299,6 +318,18 @@ def sequence(given: object) -> Sequence[object] | None:
     return cast(Sequence[object], given)
 
 
+def mapping(given: object) -> Mapping[object, object] | None:
+    """What came, if it has values by name, as a row of pandas or sqlite3 does; None for all else.
+
+    >>> mapping({"age": 36}), mapping([36])
+    ({'age': 36}, None)
+    """
+    if isinstance(given, Mapping):
+        return cast(Mapping[object, object], given)
+    named = callable(getattr(given, "keys", None)) and hasattr(given, "__getitem__")
+    return dict(cast(Any, given)) if named else None
+
+
 def listing(names: Sequence[str]) -> str:
     """Names in words.
 
@@ -314,8 +345,6 @@ def _part(uniforms: Floats, count: int) -> Floats:
 
 def _number(value: object) -> float:
     """A number as a float; not-a-number for anything else, booleans included."""
-    if type(value) is float:
-        return value
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return math.nan
     try:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arrays import Floats, Mask
-from discreet.domain.coordinates import Categorical, Coordinate, listing, sequence
+from discreet.domain.coordinates import Categorical, Coordinate, listing, mapping, sequence
 from discreet.errors import InvalidArgument
 
 Table = Mapping[str, Coordinate]
@@ -40,9 +40,10 @@ def read_context(context: object, table: Table) -> Floats:
     array([36.])
     """
     names = tuple(table)
-    if not isinstance(context, Mapping):
+    given = mapping(context)
+    if given is None:
         raise InvalidArgument("context", f"a mapping with the names {listing(names)}")
-    values = _by_name(cast(Mapping[object, object], context), names, "context", "")
+    values = _by_name(given, names, "context", "")
     numbers = np.empty(len(names))
     for position, (name, value) in enumerate(zip(names, values, strict=True)):
         numbers[position] = table[name].number(value)
@@ -85,8 +86,9 @@ def _is_numeric(points: NDArray[Any], table: Table) -> bool:
 
 
 def _values(point: object, names: tuple[str, ...], argument: str, row: int) -> Sequence[object]:
-    if isinstance(point, Mapping):
-        return _by_name(cast(Mapping[object, object], point), names, argument, f" (row {row})")
+    named = mapping(point)
+    if named is not None:
+        return _by_name(named, names, argument, f" (row {row})")
     values = sequence(point)
     if values is None or len(values) != len(names):
         raise InvalidArgument(argument, f"values for {listing(names)} (row {row})")

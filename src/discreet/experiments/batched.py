@@ -18,8 +18,6 @@ from discreet.arrays import Floats, Integers
 from discreet.learning.belief import Belief, Spending
 from discreet.learning.epoch import Epoch
 from discreet.learning.next_epoch import believed_before
-from discreet.learning.policy import unpacked
-from discreet.learning.search import Score
 from discreet.learning.study import Study
 from discreet.privacy.looks import Looks, in_sight
 from discreet.simulation.play import Run, Setting, plan_for
@@ -100,23 +98,13 @@ def _act(world: World, plan: Plan, epoch: Epoch, numbers: NDArray[np.intp]) -> _
     else:
         sets = decision_sets(problem, len(numbers), rng)
         scaled = plan.domain.encode(values_of(plan.domain, sets.reshape(-1, sets.shape[2])))
-        chosen = _choose(plan, epoch, numbers, scaled.reshape(sets.shape))
+        options = list(scaled.reshape(sets.shape))
+        chosen = epoch.policy.choose(plan.map, numbers, options)
         everyone = np.arange(len(sets))
         points, actions = scaled.reshape(sets.shape)[everyone, chosen], sets[everyone, chosen]
         best = problem.mean(sets.reshape(-1, sets.shape[2])).reshape(sets.shape[:2]).max(axis=1)
     rewards = np.array([problem.reward(action, rng) for action in actions])
     return _Batch(points, rewards, best - problem.mean(actions))
-
-
-def _choose(plan: Plan, epoch: Epoch, numbers: NDArray[np.intp], sets: Floats) -> NDArray[np.intp]:
-    """What `Policy.choose` gives each ask of the epoch."""
-    policy = epoch.policy
-    whitening = unpacked(policy.packed_whitening, policy.tilts.shape[1])
-    score = Score(plan.map, whitening, policy.optimism)
-    tilts = np.repeat(policy.tilts[numbers % len(policy.tilts)], sets.shape[1], axis=0)
-    return np.argmax(
-        score.values(sets.reshape(-1, sets.shape[2]), tilts).reshape(sets.shape[:2]), axis=1
-    )
 
 
 def decision_sets(problem: Problem, count: int, rng: np.random.Generator) -> Floats:

@@ -34,7 +34,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq
-from threadpoolctl import threadpool_limits  # pyright: ignore[reportMissingTypeStubs]
 
 from discreet import checks
 from discreet.agreement.plan import Schedule
@@ -46,6 +45,7 @@ from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, Privacy
 from discreet.simulation.play import Setting, plan_for, standard_error
 from discreet.simulation.problems import find_problem
 from discreet.simulation.worlds import World
+from discreet.threads import one_thread
 
 #: A bound is searched over so many pure levels for each size of crowd.
 LEVELS = 400
@@ -177,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _say("|---|---|---|")
     costs = (row.local, row.shuffled, row.shuffled_at_most, row.aggregated)
     for (name, privacy), mu in zip(models.items(), costs, strict=True):
-        with threadpool_limits(1):
+        with one_thread:
             found = regrets(
                 privacy, rounds=given.rounds, schedule=schedule, runs=given.runs, seed=given.seed
             )

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from joblib import Parallel, delayed  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
-from threadpoolctl import threadpool_limits  # pyright: ignore[reportMissingTypeStubs]
 
 from discreet import checks
 from discreet.errors import InvalidArgument
+from discreet.threads import one_thread
 
 Job = TypeVar("Job")
 Row = TypeVar("Row")
@@ -93,7 +93,7 @@ def _sorted(rows: Iterable[Row]) -> list[Row]:
 
 def _pinned(play: Callable[[Job], Row], job: Job) -> Row:
     """Matrices are small, and with two BLAS threads sums come out in another order."""
-    with threadpool_limits(1):
+    with one_thread:
         return play(job)
 
 

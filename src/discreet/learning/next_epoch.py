@@ -18,16 +18,19 @@ from discreet.learning.epoch import Epoch
 from discreet.learning.policy import Policy, packed
 from discreet.learning.prefix_belief import PrefixBelief
 from discreet.learning.search import Score, maximise, spread
+from discreet.threads import one_thread
 
 #: How many different actions an epoch that fills the domain has at most.
 DESIGN = 512
 
 
+@one_thread
 def believed_before(plan: Plan) -> Belief | PrefixBelief:
     """What is believed before any release."""
     return Belief.before(plan) if plan.stream is None else PrefixBelief.before(plan)
 
 
+@one_thread
 def open_epoch(
     plan: Plan, belief: Belief | PrefixBelief, *, number: int, first: int, previous: str
 ) -> Epoch:
@@ -47,6 +50,7 @@ def open_epoch(
     )
 
 
+@one_thread
 def learn(
     plan: Plan, belief: Belief | PrefixBelief, epoch: Epoch, release: Release
 ) -> Belief | PrefixBelief:

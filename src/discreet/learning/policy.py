@@ -13,15 +13,18 @@ How many options people have is not known; which n fits a release is told by the
 (`inference.likeliest`), and so is how far the law may be trusted. All of it is post-processing.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from discreet.arrays import Floats, frozen
+from discreet.arrays import Floats, Indices, Mask, frozen
 from discreet.domain.box import Box
 from discreet.features.maps import FeatureMap
-from discreet.learning.search import Score, maximise
+from discreet.learning.personal import best_under
+from discreet.learning.search import Score
+from discreet.threads import one_thread
 
 #: Numbers of options that are tried; with one, the score does not matter.
 OPTIONS = (1, 2, 4, 8, 16, 32, 64)
@@ -45,19 +48,25 @@ class Policy:
         for name in ("tilts", "packed_whitening", "menu"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
-    def from_menu(self, index: int) -> Floats:
-        """The scaled action of a whole-box ask."""
-        return self.menu[index % len(self.menu)]
+    def from_menu(self, indices: Indices) -> Floats:
+        """The scaled actions of whole-box asks."""
+        return self.menu[indices % len(self.menu)]
 
-    def choose(self, features: FeatureMap, index: int, candidates: Floats) -> int:
-        """The position of the best of the scaled candidates; the first of equals."""
-        best = np.argmax(self._score(features).values(candidates, self._tilt(index)))
-        # Equal rows can differ in the last bit of their score, by where they stand in a batch.
-        return int(np.argmax((candidates == candidates[best]).all(axis=1)))
+    @one_thread
+    def choose(self, features: FeatureMap, indices: Indices, sets: Sequence[Floats]) -> Indices:
+        """The position of the best of each ask's scaled candidates; the first of equals."""
+        counts = [len(each) for each in sets]
+        tilts = np.repeat(self._tilts(indices), counts, axis=0)
+        values = self._score(features).values(np.concatenate(sets), tilts)
+        parts = np.split(values, np.cumsum(counts)[:-1])
+        return np.array([np.argmax(part) for part in parts], dtype=np.intp)
 
-    def search(self, features: FeatureMap, index: int, domain: Box, context: Floats) -> Floats:
-        """The best scaled action over the free coordinates, the context's columns being fixed."""
-        return maximise(self._score(features), domain, self._tilt(index), context=context)[0]
+    @one_thread
+    def search(
+        self, features: FeatureMap, indices: Indices, domain: Box, contexts: Floats
+    ) -> tuple[Floats, Mask]:
+        """The best scaled action under each ask's context; which asks have any at all."""
+        return best_under(self._score(features), domain, self._tilts(indices), contexts)
 
     def scores(self, features: FeatureMap, points: Floats) -> Floats:
         """What each tilt thinks of each point, of shape (J, points)."""
@@ -74,8 +83,8 @@ class Policy:
     def _score(self, features: FeatureMap) -> Score:
         return Score(features, self._whitening, self.optimism)
 
-    def _tilt(self, index: int) -> Floats:
-        return self.tilts[[index % len(self.tilts)]]
+    def _tilts(self, indices: Indices) -> Floats:
+        return self.tilts[indices % len(self.tilts)]
 
     @cached_property
     def _whitening(self) -> Floats:

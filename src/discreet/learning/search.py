@@ -67,8 +67,9 @@ class Score:
     def _bonus(self, phi: Floats) -> Floats | float:
         if self.optimism == 0.0:
             return 0.0
-        whitened = self.whitening @ phi.T
-        return self.optimism * np.sqrt(np.square(whitened).sum(axis=0))
+        # One product a row: in a product of matrices a row's last bits depend on the others.
+        whitened = np.matmul(phi[:, None, :], self.whitening.T)[:, 0, :]
+        return self.optimism * np.sqrt(np.square(whitened).sum(axis=1))
 
 
 def maximise(score: Score, domain: Box, tilts: Floats, *, context: Floats | None = None) -> Floats:
@@ -124,9 +125,14 @@ def _pool(domain: Box, context: Floats | None) -> Floats:
     return np.concatenate([pool, spread(domain, missing, rng)]) if missing else pool
 
 
-def check_admits(domain: Box, context: Floats) -> None:
-    """Refuse a context in which the domain admits no action."""
-    _pool(domain, context)
+def first_of_best(points: Floats, values: Floats) -> int:
+    """The position of the point with the highest value; of equal points, the first.
+
+    >>> first_of_best(np.array([[0.5], [0.5]]), np.array([0.1, 0.1 + 1e-17]))
+    0
+    """
+    # Equal rows can differ in the last bit of their value, by where they stand in a batch.
+    return int(np.argmax((points == points[np.argmax(values)]).all(axis=1)))
 
 
 def _starts(score: Score, pool: Floats, tilts: Floats) -> Floats:

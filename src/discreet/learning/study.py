@@ -11,20 +11,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.prior import Prior
 from discreet.agreement.release import GENESIS, Release
+from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, StudyEnded
 from discreet.learning.belief import Belief
 from discreet.learning.epoch import Epoch
 from discreet.learning.next_epoch import believed_before, learn, open_epoch
 from discreet.learning.posterior import Posterior
 from discreet.learning.prefix_belief import PrefixBelief
-from discreet.learning.search import Score, maximise
+from discreet.learning.search import Score, first_of_best, maximise
 from discreet.privacy.budget import GaussianPrivacy, NonPrivate
 from discreet.storage import canonical
+from discreet.threads import one_thread
 
 Value = float | int | str
 
@@ -34,11 +36,13 @@ class Recommendation:
     """The action with the highest posterior mean, that mean, and its 95% credible interval.
 
     Under `confidence="theory"` the interval is that of Theorem 1, for all actions at once.
+    `chosen` is the position among the candidates, where candidates were given.
     """
 
     action: dict[str, Value]
     mean: float
     interval: tuple[float, float]
+    chosen: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +172,37 @@ class Study:
             previous=self.releases[-1].digest if self.releases else GENESIS,
         )
 
-    def best(self, context: Mapping[str, object] | None = None) -> Recommendation:
-        """The action with the highest posterior mean, under a context if the domain has one."""
+    @one_thread
+    def best(
+        self, candidates: object = None, *, context: Mapping[str, object] | None = None
+    ) -> Recommendation:
+        """The action with the highest posterior mean: of candidates, under a context, or of all.
+
+        Candidates are those of an ask: each has a value for every coordinate, also of the context.
+        Any plan's study can be asked, whatever its people bring.
+
+        >>> from discreet import Box, NonPrivate
+        >>> study = Study(Plan(domain=Box({"dose": (0, 10)}), privacy=NonPrivate()))
+        >>> study.best([{"dose": 2.5}, {"dose": 7.5}]).chosen
+        0
+        """
+        plan, posterior, chosen = self.plan, self.posterior, None
+        if candidates is not None:
+            if context is not None:
+                raise InvalidArgument("context", "none beside candidates, which have its values")
+            points = plan.domain.encode(cast(Any, candidates))
+            chosen = first_of_best(points, posterior.mean(points))
+            point = points[[chosen]]
+        else:
+            point = self._highest(context)
+        mean = float(posterior.mean(point)[0]) * plan.half_width + plan.centre
+        std = math.sqrt(float(posterior.variance(point)[0]))
+        spread = self.belief.margin(std) * plan.half_width
+        interval = (mean - spread, mean + spread)
+        return Recommendation(plan.domain.decode(point[0]), mean, interval, chosen)
+
+    def _highest(self, context: Mapping[str, object] | None) -> Floats:
+        """The scaled point with the highest posterior mean, as the only row."""
         plan, posterior = self.plan, self.posterior
         if plan.domain.has_context and context is None:
             raise InvalidArgument(
@@ -177,11 +210,7 @@ class Study:
             )
         fixed = None if context is None else plan.domain.encode_context(context)
         score = Score(plan.map, posterior.whitening, optimism=0.0)
-        point = maximise(score, plan.domain, posterior.coefficients[None, :], context=fixed)
-        mean = float(posterior.mean(point)[0]) * plan.half_width + plan.centre
-        std = math.sqrt(float(posterior.variance(point)[0]))
-        spread = self.belief.margin(std) * plan.half_width
-        return Recommendation(plan.domain.decode(point[0]), mean, (mean - spread, mean + spread))
+        return maximise(score, plan.domain, posterior.coefficients[None, :], context=fixed)
 
     def prior(self, *, public_data: bool = False) -> Prior:
         """What this study learnt, for the plan of another one with the same features.

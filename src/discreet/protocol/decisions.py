@@ -1,14 +1,17 @@
 """What an ask brings, and the action it gets: the same for everyone who chooses."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, cast
 
+import numpy as np
+
 from discreet.agreement.plan import Plan
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Indices
 from discreet.errors import Refused
 from discreet.learning.epoch import Epoch
-from discreet.learning.search import check_admits
-from discreet.protocol.verifier import is_inside
+from discreet.learning.personal import NOTHING, check_admits
+from discreet.protocol.verifier import are_inside
 
 
 def decision_set(
@@ -32,6 +35,16 @@ def decision_set(
     return None if context is None else domain.encode_context(context)
 
 
+def brought(
+    plan: Plan, candidates: object, context: Mapping[str, object] | None
+) -> Floats | Exception | None:
+    """The scaled decision set; or what is wrong with it, to be said once the ask has its index."""
+    try:
+        return decision_set(plan, candidates, context)
+    except Exception as error:  # noqa: BLE001
+        return error
+
+
 def check_ask(plan: Plan, candidates: object, context: Mapping[str, object] | None) -> None:
     """Raise what an ask with this would be refused for; it uses no round, and nobody hears of it.
 
@@ -46,15 +59,69 @@ def check_ask(plan: Plan, candidates: object, context: Mapping[str, object] | No
         check_admits(plan.domain, options)
 
 
-def decide(plan: Plan, epoch: Epoch, ask: int, options: Floats | None) -> tuple[Floats, int | None]:
-    """The scaled action of an ask of this epoch, and its position among candidates, if any."""
-    index, policy = ask - epoch.first, epoch.policy
-    if options is None:
-        return policy.from_menu(index), None
-    if plan.decisions == "context":
-        point = policy.search(plan.map, index, plan.domain, options)
-        if not is_inside(plan, point[None, :]):  # menus are looked at when an epoch opens
-            raise Refused("this epoch's policy leads out of the domain")
-        return point, None
-    chosen = policy.choose(plan.map, index, options)
-    return options[chosen], chosen
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """What asks in a row get: scaled actions, positions among candidates, and who gets none.
+
+    `refusals` says why, by place in the row; the action there is no number.
+    """
+
+    points: Floats = field(repr=False)
+    positions: Indices | None = field(default=None, repr=False)
+    refusals: Mapping[int, Exception] = field(default_factory=dict[int, Exception], repr=False)
+
+
+def decide(
+    plan: Plan, epoch: Epoch, first: int, brought: Sequence[Floats | Exception | None]
+) -> Decisions:
+    """The scaled actions of the asks from `first` on, all of this epoch.
+
+    Each depends on its own index and options alone, bit for bit, whoever else is in the row. An
+    error that one's options lead to is theirs alone, too.
+    """
+    try:
+        return _decided(plan, epoch, first, brought)
+    except Exception as error:  # noqa: BLE001
+        if len(brought) == 1:
+            return Decisions(np.full((1, plan.domain.dimension), np.nan), refusals={0: error})
+    each = [decide(plan, epoch, first + i, [own]) for i, own in enumerate(brought)]
+    positions = None
+    if plan.decisions == "candidates":
+        nowhere = np.array([-1])
+        positions = np.concatenate([nowhere if x.positions is None else x.positions for x in each])
+    return Decisions(
+        np.concatenate([x.points for x in each]),
+        positions,
+        {i: x.refusals[0] for i, x in enumerate(each) if x.refusals},
+    )
+
+
+def _decided(
+    plan: Plan, epoch: Epoch, first: int, brought: Sequence[Floats | Exception | None]
+) -> Decisions:
+    indices, policy = np.arange(first, first + len(brought)) - epoch.first, epoch.policy
+    if plan.decisions == "box" and not any(isinstance(each, Exception) for each in brought):
+        return Decisions(policy.from_menu(indices))
+    refusals = {i: each for i, each in enumerate(brought) if isinstance(each, Exception)}
+    rows = np.array([i for i in range(len(brought)) if i not in refusals], dtype=np.intp)
+    options = [each for each in brought if isinstance(each, np.ndarray)]
+    points = np.full((len(brought), plan.domain.dimension), np.nan)
+    positions = None
+    if not len(rows):
+        return Decisions(points, positions, refusals)
+    if plan.decisions == "box":
+        points[rows] = policy.from_menu(indices[rows])
+    elif plan.decisions == "candidates":
+        positions = np.full(len(brought), -1, dtype=np.intp)
+        positions[rows] = policy.choose(plan.map, indices[rows], options)
+        for i, own in zip(rows.tolist(), options, strict=True):
+            points[i] = own[positions[i]]
+    else:
+        found, admitted = policy.search(plan.map, indices[rows], plan.domain, np.array(options))
+        admitted &= ~np.isnan(found).any(axis=1)
+        inside = are_inside(plan, found)  # menus are looked at when an epoch opens
+        points[rows] = np.where((admitted & inside)[:, None], found, np.nan)
+        for i in np.flatnonzero(~(admitted & inside)).tolist():
+            why = "this epoch's policy leads out of the domain" if admitted[i] else NOTHING
+            refusals[int(rows[i])] = Refused(why)
+    return Decisions(points, positions, refusals)

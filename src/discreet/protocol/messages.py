@@ -34,6 +34,7 @@ from typing import Any, Literal, TypeVar, get_args
 from discreet import checks
 from discreet.agreement.release import Release
 from discreet.arrays import Integers, frozen_integers
+from discreet.domain.coordinates import mapping
 from discreet.errors import InvalidArgument, Malformed
 from discreet.learning.epoch import Epoch
 from discreet.storage import canonical
@@ -144,7 +145,7 @@ class Ask:
     """Someone wants an action: out of candidates, under a context, or over the whole box.
 
     Candidates and context are private, in natural units by the names of the domain. `user` tells
-    people apart where the plan is private.
+    people apart where the plan is private; a whole number is kept as its digits.
 
     >>> Ask("ab" * 16, "u-17", context={"age": 61})
     Ask(id='abababababababababababababababab')
@@ -152,17 +153,17 @@ class Ask:
 
     id: str
     user: str | None = field(default=None, repr=False)
-    candidates: tuple[Mapping[str, Value], ...] | None = field(
+    candidates: tuple[Mapping[str, Value | bool], ...] | None = field(
         default=None, repr=False, metadata=canonical.OPTIONAL
     )
-    context: Mapping[str, Value] | None = field(
+    context: Mapping[str, Value | bool] | None = field(
         default=None, repr=False, metadata=canonical.OPTIONAL
     )
 
     def __post_init__(self) -> None:
         checks.hexadecimal("id", self.id, 32)
-        if self.user == "":
-            raise InvalidArgument("user", "an id of the person, or nothing")
+        if self.user is not None:
+            object.__setattr__(self, "user", checks.user_id(self.user))
         if self.candidates is not None and self.context is not None:
             raise InvalidArgument("candidates", "none beside a context")
         if self.candidates is not None:
@@ -202,8 +203,7 @@ class Answer:
 
     def __post_init__(self) -> None:
         checks.hexadecimal("id", self.id, 32)
-        reward = checks.number("reward", self.reward, echo=False)
-        object.__setattr__(self, "reward", reward)
+        object.__setattr__(self, "reward", checks.reward(self.reward))
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +257,8 @@ def _rows(value: Any) -> tuple[Any, ...]:
     return tuple(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
-def _frozen(name: str, value: Any) -> Mapping[str, Value]:
-    if not isinstance(value, Mapping) or not value:
+def _frozen(name: str, value: object) -> Mapping[str, Any]:
+    given: Any = mapping(value)
+    if not given:
         raise InvalidArgument(name, "a mapping from coordinate names to values")
-    return MappingProxyType(dict(value))  # pyright: ignore[reportUnknownArgumentType]
+    return MappingProxyType({each: checks.plain(given[each]) for each in given})

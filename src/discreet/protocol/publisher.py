@@ -31,27 +31,27 @@ class Publisher(Role):
         self._study = Study(self.plan)
         self._start()
 
+    @Role.guarded
     def publish(self, release: Release) -> Opening:
         """What follows this release; the last one, if it comes again, gets the same reply.
 
         A release of fewer asks than its epoch has ends the study, and so does the horizon.
         """
-        with self._lock:
-            if self._last != release.digest:
-                self._commit(*self._study.followed_by(release))
-            return self.opening
+        if self._last != release.digest:
+            self._commit(*self._study.followed_by(release))
+        return self.opening
 
     @property
+    @Role.guarded
     def opening(self) -> Opening:
         """The open epoch, or that there is none any more: for a custodian that asks."""
-        with self._lock:
-            return Opening(self._last, self._study.epochs[-1] if self._study.is_running else None)
+        return Opening(self._last, self._study.epochs[-1] if self._study.is_running else None)
 
     @property
+    @Role.guarded
     def study(self) -> Study:
         """The public record so far."""
-        with self._lock:
-            return self._study
+        return self._study
 
     @property
     def _last(self) -> str:

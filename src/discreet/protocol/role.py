@@ -8,27 +8,33 @@ A journal begins with the plan, and with what its author wrote (`wording`).
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
 from itertools import chain
 from types import UnionType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.wording import Wording, differing
 from discreet.errors import DiscreetError, JournalDamaged, JournalForeign, Malformed, Refused
+from discreet.one_copy import OneCopy
 from discreet.storage import canonical
 from discreet.storage.journal import Journal, SQLiteJournal
 
 #: Where a role is kept: the path of an SQLite file, a journal, or nowhere.
 JournalPlace = str | os.PathLike[str] | Journal | None
 
+P = ParamSpec("P")
+R = TypeVar("R")
+SomeRole = TypeVar("SomeRole", bound="Role")
 
-class Role(ABC):
+
+class Role(OneCopy, ABC):
     """What all roles share: the plan that is agreed, a lock, and commit-then-apply.
 
     A role given the journal of a running study resumes it exactly, under the plan that is stored
     there. A role that is interrupted while it writes no longer knows what its journal holds: from
-    then on it refuses, and must be opened again.
+    then on it refuses, and must be opened again. A role stays in its process and is not copied.
 
     A subclass sets up its state from `self.plan` and then calls `_start`.
     """
@@ -37,6 +43,7 @@ class Role(ABC):
     RECORDS: ClassVar[UnionType]
 
     def __init__(self, plan: Plan, journal: JournalPlace) -> None:
+        super().__init__()
         self._lock = threading.RLock()
         self._broken = False
         self._journal = (
@@ -54,8 +61,8 @@ class Role(ABC):
         return self._plan
 
     def close(self) -> None:
-        """Let go of the journal; the role can be resumed from it."""
-        if self._journal is not None:
+        """Let go of the journal; the role can be resumed from it. In a fork this does nothing."""
+        if self._journal is not None and self.is_home:
             self._journal.close()
 
     def __enter__(self) -> Self:
@@ -63,6 +70,25 @@ class Role(ABC):
 
     def __exit__(self, *raised: object) -> None:
         self.close()
+
+    @staticmethod
+    def guarded(
+        method: Callable[Concatenate[SomeRole, P], R],
+    ) -> Callable[Concatenate[SomeRole, P], R]:
+        """A method for the role's own process, one thread at a time, while the role is whole.
+
+        Every method that acts or reads the state is one. The process is checked first: in a forked
+        child the lock may be held for ever.
+        """
+
+        @wraps(method)
+        def guard(role: SomeRole, *arguments: P.args, **words: P.kwargs) -> R:
+            role.check_process()
+            with role._lock:
+                role._check_whole()
+                return method(role, *arguments, **words)
+
+        return guard
 
     # -- what a role fills in
 
@@ -74,28 +100,34 @@ class Role(ABC):
     def _apply(self, record: Any) -> None:
         """Change the state by a record that is kept."""
 
+    def _apply_all(self, records: Sequence[Any]) -> None:
+        """Change the state by records that are kept, one after the other."""
+        for record in records:
+            self._apply(record)
+
     # -- commit, then apply
 
     def _check_whole(self) -> None:
         """Refuse to go on after an interruption."""
         if self._broken:
-            raise Refused("this role was interrupted while it wrote: open its journal again")
+            raise Refused(
+                "this role was interrupted while it wrote and does not know what was kept: open "
+                "its journal again; without a journal it cannot go on"
+            )
 
     def _commit(self, *records: object) -> None:
         """Append records, all or none, then apply them.
 
-        An append that fails has written nothing. Whatever else interrupts the two leaves a role
-        that no longer knows what its journal holds.
+        A journal says by an error of ours that it kept nothing. Whatever else interrupts the two
+        (a key, a timer's exception) may have come after the records were kept.
         """
-        self._check_whole()
         self._broken = True
         try:
             self._append(*records)
-        except Exception:
+        except DiscreetError:
             self._broken = False
             raise
-        for record in records:
-            self._apply(record)
+        self._apply_all(records)
         self._broken = False
 
     def _append(self, *records: object) -> None:

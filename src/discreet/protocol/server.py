@@ -45,60 +45,62 @@ class Server(Role):
         self._study = Study(self.plan, simulated=simulated or None)
         self._start()
 
+    @Role.guarded
     def offer(self, request: Request) -> Offer:
         """The next ask; the first after an epoch's last closes it. A repeat gets the same offer."""
-        with self._lock:
-            self._study.check_running()
-            number = self._tally.number_for(request.id)
-            if number == self._tally.asked:
-                if request.known > len(self._study.releases):
-                    raise InvalidArgument("known", "at most the number of releases", request.known)
-                if number == self._study.open_epoch.end:
-                    if number == self.plan.last:
-                        raise StudyEnded(
-                            "the horizon is reached: wait for what is open, then call finish()"
-                        )
-                    self._commit(*self._study.followed_by(self._tally.release()))
-                self._commit(Offered(number, request.id))
-            releases = self._study.releases[request.known :]
-            return Offer(request.id, number, self._study.open_epoch, releases)
+        self._study.check_running()
+        number = self._tally.number_for(request.id)
+        if number == self._tally.asked:
+            if request.known > len(self._study.releases):
+                raise InvalidArgument("known", "at most the number of releases", request.known)
+            if number == self._study.open_epoch.end:
+                if number == self.plan.last:
+                    raise StudyEnded(
+                        "the horizon is reached: wait for what is open, then call finish()"
+                    )
+                self._commit(*self._study.followed_by(self._tally.release()))
+            self._commit(Offered(number, request.id))
+        releases = self._study.releases[request.known :]
+        return Offer(request.id, number, self._study.open_epoch, releases)
 
+    @Role.guarded
     def receive(self, report: Report) -> Receipt:
         """Count a report, once, and acknowledge it; a repeat is acknowledged again."""
-        with self._lock:
-            self._study.check_running()
-            if self._tally.is_new(report):
-                self._commit(report)
-            return Receipt(report.id, "counted")
+        self._study.check_running()
+        if self._tally.is_new(report):
+            self._commit(report)
+        return Receipt(report.id, "counted")
 
+    @Role.guarded
     def decline(self, decline: Decline) -> Receipt:
         """Close a round that will not be answered."""
-        with self._lock:
-            self._study.check_running()
-            if self._tally.is_open(decline.id):
-                self._commit(decline)
-            return Receipt(decline.id, "declined")
+        self._study.check_running()
+        if self._tally.is_open(decline.id):
+            self._commit(decline)
+        return Receipt(decline.id, "declined")
 
+    @Role.guarded
     def finish(self) -> None:
         """Close the open epoch and end the study; a finished study stays as it is."""
-        with self._lock:
-            if self._study.is_running:
-                release = self._tally.release()
-                self._study.released(release)  # what nobody could learn from is not kept
-                self._commit(release)
+        if self._study.is_running:
+            release = self._tally.release()
+            self._study.released(release)  # what nobody could learn from is not kept
+            self._commit(release)
 
     @property
+    @Role.guarded
     def study(self) -> Study:
         """The public record so far."""
-        with self._lock:
-            return self._study
+        return self._study
 
     @property
+    @Role.guarded
     def asked(self) -> int:
         """The number of asks so far."""
         return self._tally.asked
 
     @property
+    @Role.guarded
     def reports(self) -> int:
         """How many reports of the open epoch were counted."""
         return self._tally.reports

@@ -4,11 +4,13 @@ Whoever draws noise under an epoch, a person's client or the custodian of many, 
 first and takes nothing else on trust.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import GENESIS, Release
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Mask
 from discreet.errors import Refused
 from discreet.learning.epoch import Epoch
 from discreet.privacy.clipping import LARGEST_STD, SMALLEST_STD, spare_bits
@@ -60,7 +62,7 @@ def _check_policy(plan: Plan, epoch: Epoch) -> None:
     if plan.decisions == "box":
         shape = policy.menu.shape
         fits = len(shape) == 2 and shape[0] > 0 and shape[1] == plan.domain.dimension
-        fits = fits and is_inside(plan, policy.menu)
+        fits = fits and bool(are_inside(plan, policy.menu).all())
     else:
         shape = policy.tilts.shape
         fits = len(shape) == 2 and shape[0] > 0 and shape[1] == m
@@ -69,10 +71,20 @@ def _check_policy(plan: Plan, epoch: Epoch) -> None:
         raise Refused("this epoch's policy does not fit the plan")
 
 
-def is_inside(plan: Plan, points: Floats) -> bool:
-    """Whether these are actions of the domain: features are bounded, so private, only there."""
+def are_inside(plan: Plan, points: Floats) -> Mask:
+    """Which are actions of the domain: features are bounded, so private, only there."""
     moved = np.abs(plan.domain.snap(points) - points)
-    return bool((moved <= 1e-12).all() and plan.domain.admits(points).all())
+    return (moved <= 1e-12).all(axis=1) & plan.domain.admits(points)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """How far the chain was seen. One object, so that no interrupt leaves half of it."""
+
+    previous: str = GENESIS
+    asked: int = 0
+    known: int = 0
+    epoch: Epoch | None = None
 
 
 class Verifier:
@@ -84,24 +96,27 @@ class Verifier:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._asked = 0
-        self._previous = GENESIS
-        self._epoch: Epoch | None = None
-        self.known = 0
+        self._seen = _Seen()
+
+    @property
+    def known(self) -> int:
+        """The number of releases seen."""
+        return self._seen.known
 
     def take(self, epoch: Epoch, releases: tuple[Release, ...]) -> None:
         """Take this epoch for the open one, if these releases lead there from the last one."""
-        previous, asked = self.check(epoch, releases)
-        if self._epoch is None or epoch.digest != self._epoch.digest:
-            self.known += len(releases)
-        self._previous, self._asked, self._epoch = previous, asked, epoch
+        self._seen = self._after(epoch, releases)
 
-    def check(self, epoch: Epoch, releases: tuple[Release, ...]) -> tuple[str, int]:
-        """The release before this epoch and the asks so far, if plan and chain allow it."""
-        if self._epoch is not None and epoch.digest == self._epoch.digest:
-            return self._previous, self._asked
-        previous, asked = self._previous, self._asked
-        named = None if self._epoch is None else self._epoch.digest
+    def check(self, epoch: Epoch, releases: tuple[Release, ...]) -> None:
+        """Refuse an epoch that plan and chain do not allow; nothing is taken."""
+        self._after(epoch, releases)
+
+    def _after(self, epoch: Epoch, releases: tuple[Release, ...]) -> _Seen:
+        seen = self._seen
+        if seen.epoch is not None and epoch.digest == seen.epoch.digest:
+            return seen
+        previous, asked = seen.previous, seen.asked
+        named = None if seen.epoch is None else seen.epoch.digest
         for release in releases:
             complete = release.asks == self._plan.epoch_length(asked)
             complete = complete and (release.reports is not None) == self._plan.is_local
@@ -109,12 +124,12 @@ class Verifier:
             if (release.previous, release.epoch) != (previous, expected) or not complete:
                 raise Refused("the releases do not follow from those seen before")
             previous, asked, named = release.digest, asked + release.asks, None
-        if self._epoch is not None and not releases:
+        if seen.epoch is not None and not releases:
             raise Refused("another epoch was shown in this one's place before")
-        known = self.known + len(releases)
+        known = seen.known + len(releases)
         if (epoch.number, epoch.first, epoch.previous) != (known, asked, previous):
             raise Refused("this epoch does not follow from the releases seen so far")
         if epoch.length != self._plan.epoch_length(asked):
             raise Refused("this epoch is not as long as the plan's schedule says")
         check_epoch(self._plan, epoch)
-        return previous, asked
+        return _Seen(previous, asked, known, epoch)

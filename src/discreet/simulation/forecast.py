@@ -27,11 +27,13 @@ from discreet.simulation.forecast_report import Estimate, Forecast, Outlook
 from discreet.simulation.play import BanditPlayer, UniformPlayer, regret_curve
 from discreet.simulation.prior_problem import Drawn
 from discreet.simulation.worlds import play
+from discreet.threads import one_thread
 
 #: Signal exceeds noise when this share of the prior variance of f is explained.
 HALF = 0.5
 
 
+@one_thread
 def forecast(
     plan: Plan,
     epsilons: Iterable[float] = (0.1, 1.0, 10.0),

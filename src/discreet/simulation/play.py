@@ -24,6 +24,7 @@ from discreet.learning.study import Study
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy, Simulation
 from discreet.privacy.encodings import EncodingChoice
 from discreet.simulation.worlds import MakeProblem, Options, Problem, World, row_of, values_of
+from discreet.threads import one_thread
 
 Model = Literal["none", "joint", "local", "random"]
 
@@ -109,6 +110,7 @@ class UniformPlayer:
         """Nothing is learnt."""
 
 
+@one_thread
 def simulate(
     make_problem: MakeProblem,
     setting: Setting,

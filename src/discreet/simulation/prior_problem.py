@@ -105,7 +105,7 @@ class Drawn:
 
     def _shortfall(self, study: Study, context: dict[str, Value] | None) -> float:
         highest = self.maximum if context is None else self.maximum_under(context)
-        action = row_of(self.domain, study.best(context).action)
+        action = row_of(self.domain, study.best(context=context).action)
         return highest - float(self.mean(action[None, :])[0])
 
     @cached_property

@@ -1,8 +1,6 @@
 """The benchmark problems, exactly.
 
-A problem has a `domain`, a clipping range `rewards`, `decision_set(rng)` (rows in natural
-units, or None for the whole box), `mean(x)` for rows in natural units, `reward(x, rng)` for one
-point, and optionally a `kernel` and, for the whole box, the `maximum` of the mean.
+What a problem has, and may have, is said by `worlds.Problem`.
 """
 
 import importlib

@@ -10,11 +10,13 @@ import ctypes
 import hashlib
 import os
 import sqlite3
+import tempfile
 import threading
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
-from typing import NoReturn, Protocol, Self
+from typing import NoReturn, Protocol, Self, TypeVar
 from weakref import WeakSet
 
 from discreet.errors import (
@@ -25,11 +27,19 @@ from discreet.errors import (
     JournalLocked,
     Refused,
 )
+from discreet.one_copy import OneCopy
 
-__all__ = ["MAGIC", "Journal", "SQLiteJournal", "check_header", "is_held", "verify"]
+__all__ = ["MAGIC", "READ_ONLY", "Journal", "SQLiteJournal", "check_header", "is_held", "verify"]
+
+T = TypeVar("T")
 
 #: How every SQLite file begins.
 MAGIC = b"SQLite format 3\0"
+#: What to do about a journal that is damaged.
+READ_ONLY = (
+    "the study cannot go on from it. A copy may be read (discreet inspect) but not continued: it "
+    "would draw again what was released since"
+)
 _APPLICATION = int.from_bytes(b"dscr")
 _VERSION = 1
 _SCHEMA = (
@@ -56,7 +66,10 @@ class Journal(Protocol):
     """
 
     def append(self, *records: bytes) -> None:
-        """Add all records or none; they are durable when this returns."""
+        """Add all records or none; they are durable when this returns.
+
+        A `DiscreetError` says that none were added, or that the journal takes no more.
+        """
         ...
 
     def records(self) -> Iterator[bytes]:
@@ -76,12 +89,14 @@ class _Connection(sqlite3.Connection):
     """A connection that can be weakly referenced."""
 
 
-class SQLiteJournal:
+class SQLiteJournal(OneCopy):
     """A journal in one file (mode 0600 when new), or, not durable, in `":memory:"`.
 
     Threads may share it. A second writer is refused, and so is a forked child; the lock goes
     with the process that holds it, however that ends. While it is open, do not open the file by
     other means in the same process: closing any descriptor of it would drop the lock (POSIX).
+    A new file appears whole, so an empty one is no new journal: it may have been one, and is
+    refused.
 
     >>> with SQLiteJournal(":memory:") as journal:
     ...     journal.append(b"epoch 1", b"release 1")
@@ -89,17 +104,18 @@ class SQLiteJournal:
     [b'epoch 1', b'release 1']
     """
 
+    _identity: tuple[int, int] | None = None
+    _connection: _Connection | None = None
+
     def __init__(self, path: "str | os.PathLike[str]") -> None:
+        super().__init__()
         self._path = ":memory:" if path == ":memory:" else str(Path(path).absolute())
-        self._process = os.getpid()
-        self._lock = threading.Lock()
-        self._identity: tuple[int, int] | None = None
-        self._connection: _Connection | None = None
+        # Held by plain `with` alone: an interrupt in a context manager's own code would keep it.
+        self._lock = threading.RLock()
         try:
             with _GATE:
                 self._open()
-            with self._storage() as connection:
-                verify(connection, self._path)
+            self._use(lambda connection: verify(connection, self._path))
         except BaseException:
             self._release()
             raise
@@ -108,25 +124,15 @@ class SQLiteJournal:
         """Add all records or none, in one transaction; they are durable when this returns."""
         if not all(type(record) is bytes for record in records):
             raise InvalidArgument("records", "bytes only")
-        with self._storage() as connection:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                _insert(connection, records)
-                self._commit(connection)
-            except BaseException:  # an interrupt, too, leaves no transaction behind
-                if self._connection is not None and connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        self._use(lambda connection: self._write(connection, records))
 
     def records(self) -> Iterator[bytes]:
         """The records appended before this call, first to last, each checked as it is read."""
-        with self._storage() as connection:
-            last = _head(connection)[0]
-        return self._walk(last)
+        return self._walk(self._use(_head)[0])
 
     def close(self) -> None:
         """Let go of the file; closing again, or in a forked child, does nothing."""
-        if os.getpid() == self._process:
+        if self.is_home:
             with self._lock:
                 self._release()
 
@@ -135,6 +141,11 @@ class SQLiteJournal:
 
     def __exit__(self, *raised: object) -> None:
         self.close()
+
+    def __del__(self) -> None:
+        """A journal that nobody has any more, after an interrupt say, holds no file."""
+        if self.is_home:
+            self._release()
 
     # -- opening
 
@@ -145,41 +156,52 @@ class SQLiteJournal:
             self._path, timeout=0, isolation_level=None, check_same_thread=False
         )
         _CONNECTIONS.add(self._connection)
-        with self._storage() as connection:
-            for setting in _SETTINGS:
-                connection.execute(setting).close()
-            connection.execute("BEGIN EXCLUSIVE")  # from here on the file is ours
-            if not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-                connection.execute(f"PRAGMA application_id = {_APPLICATION}").close()
-                connection.execute(f"PRAGMA user_version = {_VERSION}").close()
-                connection.execute(_SCHEMA)
-            connection.execute("COMMIT")
-            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        self._use(self._settle)
+
+    def _settle(self, connection: sqlite3.Connection) -> None:
+        for setting in _SETTINGS:
+            connection.execute(setting).close()
+        if self._path == ":memory:":
+            _begin(connection)
+        connection.execute("BEGIN EXCLUSIVE")  # from here on the file is ours
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
 
     def _claim(self) -> None:
         """Refuse what is not ours by looking at it only; make the file if there is none."""
         path = Path(self._path)
         try:
             _check_place(path)
+            if not path.exists():
+                _create(path)
             identity = _identify(path)
         except OSError as error:
             raise InvalidArgument("path", f"a file to write to ({error})", self._path) from None
         if identity in _HELD:
             raise JournalLocked(f"{self._path} is open in this process: close that journal first")
         with path.open("rb") as file:
-            if header := file.read(100):
-                check_header(path, header)
-        _HELD.add(identity)
+            check_header(path, file.read(100))
         self._identity = identity
+        _HELD.add(identity)
 
     # -- reading and writing
 
     def _walk(self, last: int) -> Iterator[bytes]:
         chain = _START
         for seq in range(1, last + 1):
-            with self._storage() as connection:
-                body, chain = _checked(connection, seq, chain, self._path)
+            read = partial(_checked, seq=seq, chain=chain, path=self._path)
+            body, chain = self._use(read)
             yield body
+
+    def _write(self, connection: sqlite3.Connection, records: tuple[bytes, ...]) -> None:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            _insert(connection, records)
+            self._commit(connection)
+        except BaseException:  # an interrupt, too, leaves no transaction behind
+            if self._connection is not None and connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
 
     def _commit(self, connection: sqlite3.Connection) -> None:
         try:
@@ -193,22 +215,18 @@ class SQLiteJournal:
 
     # -- states and errors
 
-    @contextmanager
-    def _storage(self) -> Generator[sqlite3.Connection, None, None]:
-        """The connection, for one thread, with SQLite's errors turned into ours."""
+    def _use(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Work with the connection, in one thread, with SQLite's errors turned into ours."""
         self._usable()  # before the lock: in a forked child it may be held for ever
         with self._lock:
+            connection = self._usable()
             try:
-                yield self._usable()
+                return work(connection)
             except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
                 self._translate(error)
 
     def _usable(self) -> sqlite3.Connection:
-        if os.getpid() != self._process:
-            raise JournalLocked(
-                f"{self._path} was opened before a fork, by process {self._process}: "
-                "only that process may use it"
-            )
+        self.check_process()
         if self._connection is None:
             raise Refused(f"{self._path} is closed: open a new journal")
         return self._connection
@@ -216,6 +234,8 @@ class SQLiteJournal:
     def _translate(self, error: Exception) -> NoReturn:
         if isinstance(error, OverflowError):
             raise InvalidArgument("records", "fewer bytes in each") from error
+        if isinstance(error, sqlite3.ProgrammingError):  # it was interrupted while it closed
+            raise Refused(f"{self._path} is closed: open a new journal") from error
         # Without a code: the sqlite3 module met bytes that should have been a text.
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -223,8 +243,10 @@ class SQLiteJournal:
                 f"{self._path} is in use by another process: stop it, or choose another file"
             ) from error
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
-            raise JournalDamaged(f"{self._path}: {error}; restore a copy of it") from error
-        raise JournalFailed(f"{self._path}: {error}") from error
+            raise JournalDamaged(f"{self._path}: {error}; {READ_ONLY}") from error
+        raise JournalFailed(
+            f"{self._path}: {error}; nothing was written: see to the disk, then try again"
+        ) from error
 
     def _release(self) -> None:
         if self._connection is not None:
@@ -249,6 +271,46 @@ def _insert(connection: sqlite3.Connection, records: tuple[bytes, ...]) -> None:
     for seq, body in enumerate(records, last + 1):
         chain = _link(chain, body)
         connection.execute("INSERT INTO record VALUES (?, ?, ?)", (seq, body, chain))
+
+
+# -- a new file
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    """Make a database a journal that holds no record."""
+    connection.execute(f"PRAGMA application_id = {_APPLICATION}").close()
+    connection.execute(f"PRAGMA user_version = {_VERSION}").close()
+    connection.execute(_SCHEMA)
+
+
+def _create(path: Path) -> None:
+    """Make a journal, for its owner's eyes only: whole or not at all, and in no other's place."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        _begin(connection)
+        image = connection.serialize()
+    descriptor, name = tempfile.mkstemp(prefix=".new-journal-", dir=path.parent)
+    try:
+        _fill(descriptor, image)
+        with suppress(FileExistsError):  # someone was quicker, and the lock decides
+            _link_or_write(name, path, image)
+    finally:
+        Path(name).unlink()
+
+
+def _link_or_write(name: str, path: Path, image: bytes) -> None:
+    try:
+        path.hardlink_to(name)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links: an interrupt may leave what is refused later
+        _fill(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), image)
+
+
+def _fill(descriptor: int, image: bytes) -> None:
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(image)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 # -- what a file holds, without changing it
@@ -281,13 +343,12 @@ def _checked(
 
 
 def _damaged(path: str, what: str) -> NoReturn:
-    raise JournalDamaged(f"{path}: {what}; restore a copy of it")
+    raise JournalDamaged(f"{path}: {what}; {READ_ONLY}")
 
 
 def is_held(path: Path) -> bool:
     """Whether this process has the journal at this path open."""
-    status = path.stat()
-    return (status.st_dev, status.st_ino) in _HELD
+    return _identify(path) in _HELD
 
 
 def _check_place(path: Path) -> None:
@@ -301,13 +362,14 @@ def _check_place(path: Path) -> None:
         raise InvalidArgument("path", "a file that can be read and written", str(path))
     orphan = not path.exists() or not path.stat().st_size
     if orphan and Path(f"{path}-wal").exists():  # SQLite would delete it, and its records
-        raise JournalDamaged(f"{path} is empty or missing beside its -wal: restore a copy of both")
+        raise JournalDamaged(
+            f"{path} is empty or missing beside its -wal: they belong together, so put the file "
+            f"back where it was; without it {READ_ONLY}"
+        )
 
 
 def _identify(path: Path) -> tuple[int, int]:
-    """Device and inode of the file, made here (for its owner's eyes only) when missing."""
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    """Device and inode of the file."""
     status = path.stat()
     return status.st_dev, status.st_ino
 
@@ -317,22 +379,27 @@ def check_header(path: Path, header: bytes) -> None:
 
     See https://www.sqlite.org/fileformat.html#the_database_header.
     """
+    if not header:
+        raise JournalDamaged(
+            f"{path} is empty, and may have held a study that is lost: choose another file, or "
+            "delete it if there never was one"
+        )
     if header[:16] != MAGIC[: len(header)]:
         raise JournalForeign(f"{path} is not a journal: choose another file")
     if len(header) < 100:
-        raise JournalDamaged(f"{path} was cut off: restore a copy of it")
+        raise JournalDamaged(f"{path} was cut off: {READ_ONLY}")
     version, application = (int.from_bytes(header[at : at + 4]) for at in (60, 68))
     if application != _APPLICATION:
         raise JournalForeign(f"{path} is another program's database: choose another file")
     if version != _VERSION:
         raise JournalForeign(f"{path} has format {version}, not {_VERSION}: upgrade discreet")
     if header[18:20] not in (b"\1\1", b"\2\2"):
-        raise JournalDamaged(f"{path}: its header is damaged; restore a copy of it")
+        raise JournalDamaged(f"{path}: its header is damaged; {READ_ONLY}")
 
 
 # -- one writer within this process, and none in its forked children
 
-_GATE = threading.Lock()
+_GATE = threading.RLock()
 _HELD: set[tuple[int, int]] = set()
 _CONNECTIONS: WeakSet[_Connection] = WeakSet()
 

@@ -17,7 +17,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from discreet.errors import InvalidArgument, JournalDamaged, JournalFailed, JournalLocked
-from discreet.storage.journal import check_header, is_held, verify
+from discreet.storage.journal import READ_ONLY, check_header, is_held, verify
 
 #: A writer folds its log in once in a while: within this many tries it is between two times.
 TRIES = 5
@@ -59,7 +59,7 @@ def _read(path: Path, database: bytes, log: bytes) -> list[bytes]:
             verify(connection, str(path))
             rows = connection.execute("SELECT body FROM record ORDER BY seq").fetchall()
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise JournalDamaged(f"{path}: {error}; restore a copy of it") from error
+        raise JournalDamaged(f"{path}: {error}; {READ_ONLY}") from error
     return [body for (body,) in rows]
 
 

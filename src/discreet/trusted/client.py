@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 from discreet import checks
 from discreet.agreement.plan import Plan
-from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, Refused
 from discreet.learning.study import Value
 from discreet.privacy.budget import LocalDP, Simulation
@@ -52,7 +51,7 @@ class Client(Role):
 
     `journal` is the path of an SQLite file on the device; a client given one resumes where it
     stopped, and `outbox` is what it has to send. With a `simulation` noise comes from its seed:
-    that is not private.
+    that is not private. Threads may share a client.
 
     >>> import discreet
     >>> from discreet.protocol.server import Server
@@ -92,6 +91,7 @@ class Client(Role):
 
     # -- a round
 
+    @Role.guarded
     def request(self, id: str | None = None) -> Request:  # noqa: A002
         """Ask to take part; asking again before an offer came gives the same request."""
         if self._request is not None and self._state is None:
@@ -106,6 +106,7 @@ class Client(Role):
         self._commit(request)
         return request
 
+    @Role.guarded
     def choose(
         self,
         offer: Offer,
@@ -117,32 +118,34 @@ class Client(Role):
 
         An offer that comes again gets the choice that was made, whatever it says now.
         """
-        return self.choose_from(offer, decision_set(self._plan, candidates, context))
-
-    def choose_from(self, offer: Offer, options: Floats | None) -> Choice:
-        """As `choose`, out of scaled candidates or under a scaled context."""
+        options = decision_set(self._plan, candidates, context)
         if offer.id != self._open_id:
             raise Refused("this offer is not for this client's request")
         if is_repeat(self._state, "choose"):
             return self.choice
         advance("client", self._state, "offer")
-        self._verifier.take(offer.epoch, offer.releases)
-        point, position = decide(self._plan, offer.epoch, offer.ask, options)
-        self._commit(offer, Chosen(point, position))
+        self._verifier.check(offer.epoch, offer.releases)
+        decided = decide(self._plan, offer.epoch, offer.ask, [options])
+        for refusal in decided.refusals.values():
+            raise refusal
+        position = None if decided.positions is None else int(decided.positions[0])
+        self._commit(offer, Chosen(decided.points[0], position))
         return self.choice
 
+    @Role.guarded
     def report(self, reward: float) -> Report:
         """The answer, clipped, encoded and randomised: once. Later calls give the same bytes."""
         if self._report is not None and is_repeat(self._state, "report"):
             return self._report
         advance("client", self._state, "report")
-        value = checks.number("reward", reward, echo=False)
+        value = checks.reward(reward)
         if self._report is None:  # a report that could not be kept is not drawn again
             self._report = self._draw(value)
         report = self._report
         self._commit(report)
         return report
 
+    @Role.guarded
     def abandon(self) -> Decline:
         """Leave the open round without an answer; it was a round all the same."""
         decline = Decline(self._open_id)
@@ -151,6 +154,7 @@ class Client(Role):
             self._commit(decline)
         return decline
 
+    @Role.guarded
     def settle(self, receipt: Receipt) -> None:
         """The server has closed the round; settling again changes nothing."""
         sent = {"reported": "counted", "abandoned": "declined"}.get(self._state or "")
@@ -159,6 +163,7 @@ class Client(Role):
         if not self._settled:
             self._commit(receipt)
 
+    @Role.guarded
     def expire(self) -> None:
         """The server no longer takes this round: its epoch is over."""
         if not self._settled:
@@ -167,22 +172,26 @@ class Client(Role):
     # -- where the round stands
 
     @property
+    @Role.guarded
     def state(self) -> State | None:
         """The state of the last round: None before its action was chosen."""
         return self._state
 
     @property
+    @Role.guarded
     def rounds(self) -> int:
         """How many rounds this client has taken part in."""
         return self._rounds
 
     @property
+    @Role.guarded
     def choice(self) -> Choice:
         """The action of the last round."""
         chosen = self.chosen
         return Choice(self._plan.domain.decode(chosen.point), chosen.position)
 
     @property
+    @Role.guarded
     def chosen(self) -> Chosen:
         """The scaled action of the last round: private."""
         if self._chosen is None:
@@ -190,6 +199,7 @@ class Client(Role):
         return self._chosen
 
     @property
+    @Role.guarded
     def outbox(self) -> Request | Report | Decline | None:
         """What the server has not answered yet: send it, as often as needed."""
         if self._settled or self._request is None:
@@ -202,6 +212,7 @@ class Client(Role):
 
     # -- records
 
+    @Role.guarded
     def resume(self, *records: Record) -> None:
         """Apply records of this client that were kept elsewhere."""
         for record in records:

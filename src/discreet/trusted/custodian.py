@@ -18,6 +18,7 @@ from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.errors import InvalidArgument, Refused, StudyEnded, UnknownTrial
 from discreet.privacy.budget import Simulation
+from discreet.protocol.decisions import brought
 from discreet.protocol.messages import (
     Action,
     Answer,
@@ -32,6 +33,7 @@ from discreet.protocol.records import Abandoned, Asked, Entered, Passed, Told, U
 from discreet.protocol.role import JournalPlace, Role
 from discreet.storage import canonical
 from discreet.trusted.custody import Custody
+from discreet.trusted.entries import Person
 
 
 @dataclass(frozen=True)
@@ -85,84 +87,88 @@ class Custodian(Role):
 
     # -- with people
 
+    @Role.guarded
     def choose(self, ask: Ask) -> Action:
         """The action for this ask. An ask that comes again gets the same one, and no other round.
 
         It depends on the plan, the releases, the index of the ask and what this person brings.
         """
-        with self._lock:
-            self._check_running()
-            seal = self._custody.participants.keyed(write(ask))
-            if ask.id not in self._rounds:
-                self._enter(ask, seal)
-            known = self._rounds[ask.id]
-            if known.seal != seal:
-                raise Refused("another ask had this id before: draw a fresh one for each")
-            if known.outcome == "passed":
-                raise Refused("this ask could not be given an action: it was a round all the same")
-            point = self._custody.session.find(known.number).point
-            return Action(ask.id, self.plan.domain.decode(point), known.chosen)
+        self._check_running()
+        seal = self._custody.participants.keyed(write(ask))
+        if ask.id not in self._rounds:
+            self._enter(ask, seal)
+        known = self._rounds[ask.id]
+        if known.seal != seal:
+            raise Refused("another ask had this id before: draw a fresh one for each")
+        if known.outcome == "passed":
+            raise Refused("this ask could not be given an action: it was a round all the same")
+        point = self._custody.session.find(known.number).point
+        return Action(ask.id, self.plan.domain.decode(point), known.chosen)
 
+    @Role.guarded
     def receive(self, answer: Answer) -> Receipt:
         """Count an answer, once, in the epoch that is open; a repeat is acknowledged again."""
-        with self._lock:
-            self._check_running()
-            known = self._known(answer.id)
-            if known.outcome != "counted":
-                self._commit(self._custody.answer(known.number, answer.reward))
-            return Receipt(answer.id, "counted")
+        self._check_running()
+        known = self._known(answer.id)
+        if known.outcome != "counted":
+            self._commit(self._custody.answer(known.number, answer.reward))
+        return Receipt(answer.id, "counted")
 
+    @Role.guarded
     def decline(self, decline: Decline) -> Receipt:
         """Close a round that will not be answered; it was a round all the same."""
-        with self._lock:
-            self._check_running()
-            known = self._known(decline.id)
-            if known.outcome != "declined":
-                self._commit(Abandoned(self._custody.session.find(known.number).number))
-            return Receipt(decline.id, "declined")
+        self._check_running()
+        known = self._known(decline.id)
+        if known.outcome != "declined":
+            self._commit(Abandoned(self._custody.session.find(known.number).number))
+        return Receipt(decline.id, "declined")
 
     # -- with the publisher
 
+    @Role.guarded
     def open(self, opening: Opening) -> None:
         """Begin the epoch that the publisher opened, if plan and chain allow it; once."""
-        with self._lock:
-            known = self._custody.opening
-            if known is None or canonical.digest(opening) != canonical.digest(known):
-                self._custody.check_follows(opening)
-                self._commit(opening)
+        known = self._custody.opening
+        if known is None or canonical.digest(opening) != canonical.digest(known):
+            self._custody.check_follows(opening)
+            self._commit(opening)
 
+    @Role.guarded
     def release(self) -> Release:
         """The release of an epoch whose asks are all given; the same one until the next is open."""
-        with self._lock:
-            if self._custody.life.state == "open":
-                raise Refused("this epoch has asks left: finish() would end the study with it")
-            return self.finish()
+        if self._custody.life.state == "open":
+            raise Refused("this epoch has asks left: finish() would end the study with it")
+        return self.finish()
 
+    @Role.guarded
     def finish(self) -> Release:
         """The open epoch's release as it is. With asks left, it is the last one of the study.
 
         Where every ask was given the publisher opens one more epoch: finish that one, too.
         """
-        with self._lock:
-            self._check_whole()
-            release = self._custody.draw()
-            if self._custody.release is None:
-                self._commit(release)
-            return release
+        release = self._custody.draw()
+        if self._custody.release is None:
+            self._commit(release)
+        return release
 
     @property
+    @Role.guarded
     def outbox(self) -> Release | None:
         """The release that the publisher has not answered yet: send it, as often as needed."""
         return None if self._custody.life.state == "over" else self._custody.release
 
     @property
+    @Role.guarded
     def asked(self) -> int:
         """The number of asks so far."""
         return self._custody.session.asked
 
     def _enter(self, ask: Ask, seal: str) -> None:
         """Keep a new round; one without an action is refused after it is kept."""
-        entry = self._custody.enter(ask.candidates, ask.context, ask.user)
+        options = brought(self.plan, ask.candidates, ask.context)
+        entry = self._custody.enter([Person(ask.user, options)])[0]
+        if entry.record is None:
+            raise entry.refusal or Refused("this ask could not be given an action")
         if isinstance(entry.record, Asked):
             self._commit(Entered(ask.id, seal, entry.record, entry.chosen))
             return

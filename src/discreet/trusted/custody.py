@@ -5,20 +5,20 @@ record that is kept. `Custodian` gives it messages and a journal of its own; a b
 records beside those of the public side.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import ClassVar
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import GENESIS, Release
 from discreet.errors import BetweenEpochs, InvalidArgument, Refused, StudyEnded
 from discreet.learning.epoch import Epoch
+from discreet.one_copy import OneCopy
 from discreet.privacy.budget import Simulation
-from discreet.protocol.decisions import decide, decision_set
 from discreet.protocol.epochs import EpochLife
 from discreet.protocol.messages import Opening
 from discreet.protocol.records import Abandoned, Asked, Passed, Told, UserKey
 from discreet.protocol.verifier import Verifier
+from discreet.trusted.entries import Entry, Person, entries
 from discreet.trusted.participants import Participants
 from discreet.trusted.privatizer import Privatizer
 
@@ -27,25 +27,13 @@ Record = UserKey | Opening | Asked | Passed | Told | Abandoned | Release
 HORIZON = "the horizon is reached: tell what is open, then call finish()"
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A new round: its record, the position of its action among candidates, or why it has none.
-
-    A refusal is raised after the record is kept: whoever brings something that leads to no action
-    takes an index like anyone else, and nobody else's action tells that it happened.
-    """
-
-    record: Asked | Passed
-    chosen: int | None = field(default=None, repr=False)
-    refusal: Exception | None = field(default=None, repr=False)
-
-
-class Custody:
+class Custody(OneCopy):
     """Open rounds, who took part, the sums of the open epoch, and its release."""
 
     PRIVATIZER: ClassVar[type[Privatizer]] = Privatizer
 
     def __init__(self, plan: Plan, simulation: Simulation | None = None) -> None:
+        super().__init__()
         self._plan = plan
         self._privatizer = self.PRIVATIZER(plan, simulation)
         self._verifier = Verifier(plan)
@@ -57,20 +45,22 @@ class Custody:
 
     # -- decisions
 
-    def enter(
-        self, candidates: object, context: Mapping[str, object] | None, user: object
-    ) -> Entry:
-        """A new round. What is refused here depends on nothing that the person brings."""
-        pseudonym, number = self.participants.admit(user), self.session.asked
-        if number == self._plan.last:
-            raise StudyEnded(HORIZON)
-        self.life.check("ask")
-        try:
-            options = decision_set(self._plan, candidates, context)
-            point, chosen = decide(self._plan, self._epoch, number, options)
-        except Exception as error:  # noqa: BLE001
-            return Entry(Passed(number, pseudonym), refusal=error)
-        return Entry(Asked(number, point, pseudonym), chosen)
+    def enter(self, people: Sequence[Person]) -> list[Entry]:
+        """New rounds, as far as this epoch has asks left.
+
+        What is raised here depends on nothing that a person brings; what a person brings that
+        leads to no action makes a round without one.
+        """
+        number = self.session.asked
+        room = self._epoch.end - number
+        if room:
+            self.life.check("ask")
+        found = entries(self._plan, self._epoch, number, self.participants, people, room)
+        if not found:  # whoever may not take part ends no epoch
+            if number == self._plan.last:
+                raise StudyEnded(HORIZON)
+            self.life.check("ask")
+        return found
 
     def answer(self, number: int, reward: float) -> Told:
         """What to keep of an answer to an open round."""
@@ -89,8 +79,9 @@ class Custody:
             self.life.advance("draw")
         try:
             return self._privatizer.release()
-        except Exception:
-            self.life.state = before
+        except BaseException:
+            if not self._privatizer.has_drawn:
+                self.life.state = before
             raise
 
     def check_follows(self, opening: Opening) -> None:
@@ -118,6 +109,11 @@ class Custody:
 
     # -- records
 
+    def tell(self, answers: Sequence[Told]) -> None:
+        """Count answers that are kept, all at once."""
+        self.life.check("answer")
+        self._privatizer.tell(*answers)
+
     def apply(self, record: Record) -> None:
         """Change the state by a record that is kept."""
         match record:
@@ -128,8 +124,7 @@ class Custody:
                 if self.session.asked == self._epoch.end:
                     self.life.advance("fill")
             case Told():
-                self.life.check("answer")
-                self._privatizer.tell(record)
+                self.tell([record])
             case Abandoned():
                 self._privatizer.abandon(record)
             case Release():

@@ -5,31 +5,33 @@ The two models answer alike. `enter`, `answer`, `turn` and `last` return the rec
 kept in one write, so a journal never ends between them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.errors import BetweenEpochs, InvalidArgument, StudyEnded
 from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
+from discreet.one_copy import OneCopy
 from discreet.privacy.budget import Simulation
-from discreet.protocol.decisions import decision_set
 from discreet.protocol.messages import Offer, Opening, Report
 from discreet.protocol.records import Abandoned, Asked, Chosen, Passed, Told, UserKey
 from discreet.protocol.rounds import Session
 from discreet.protocol.tally import Tally
 from discreet.protocol.verifier import Verifier
 from discreet.trusted.client import Client
-from discreet.trusted.custody import HORIZON, Custody, Entry
+from discreet.trusted.custody import HORIZON, Custody
+from discreet.trusted.entries import Entry, Person, entries
 from discreet.trusted.participants import Participants
 
 Record = UserKey | Epoch | Release | Asked | Passed | Told | Report | Abandoned
 
 
-class Joint:
+class Joint(OneCopy):
     """A custodian's custody and a publisher's record. The custody checks what is opened, too."""
 
     def __init__(self, plan: Plan, simulation: Simulation | None) -> None:
+        super().__init__()
         self._custody = Custody(plan, simulation)
         self.study = Study(plan, simulated=None if simulation is None else True)
         self.session = self._custody.session
@@ -55,6 +57,15 @@ class Joint:
         self.study.released(release)  # what nobody could learn from is not kept
         return release
 
+    def apply_all(self, records: Sequence[Record]) -> None:
+        """As `apply`, one after the other; answers are counted together."""
+        told = [record for record in records if isinstance(record, Told)]
+        if told and len(told) == len(records):
+            self._custody.tell(told)
+        else:
+            for record in records:
+                self.apply(record)
+
     def apply(self, record: Record) -> None:
         """Hand a kept record to the sides it concerns."""
         match record:
@@ -70,7 +81,7 @@ class Joint:
                 self._custody.apply(record)
 
 
-class Local:
+class Local(OneCopy):
     """A server's tally and record, and a client for each ask.
 
     One process then sees actions and answers, as on a person's own device; what the tally adds,
@@ -79,13 +90,13 @@ class Local:
     """
 
     def __init__(self, plan: Plan, simulation: Simulation | None) -> None:
+        super().__init__()
         simulated = simulation is not None
         self._plan, self._simulation = plan, simulation
         self._participants = Participants(plan, simulated=simulated)
         self._tally = Tally(plan, simulated=simulated)
         self._verifier = Verifier(plan)  # one device: what one client has verified, all have
         self._clients: dict[int, Client] = {}
-        self._choosing: tuple[int, Client] | None = None
         self.session = Session(plan.expire_after, "client")
         self.study = Study(plan, simulated=simulated or None)
 
@@ -93,23 +104,16 @@ class Local:
         """A key for pseudonyms and ids, and the first epoch."""
         return self._participants.new_key(), self.study.next_epoch()
 
-    def enter(
-        self, candidates: object, context: Mapping[str, object] | None, user: object
-    ) -> Entry:
-        """A new round: the ask's own client chooses."""
-        pseudonym, number = self._participants.admit(user), self.session.asked
+    def enter(self, people: Sequence[Person]) -> list[Entry]:
+        """New rounds, as far as this epoch has asks left."""
+        number, epoch = self.session.asked, self.study.open_epoch
+        room = epoch.end - number
+        found = entries(self._plan, epoch, number, self._participants, people, room)
+        if found:  # whoever may not take part ends no epoch
+            return found
         if number == self._plan.last:
             raise StudyEnded(HORIZON)
-        if number == self.study.open_epoch.end:
-            raise BetweenEpochs("every ask of this epoch is given: its release comes first")
-        client, offer = self._offered(number)
-        try:
-            client.choose_from(offer, decision_set(self._plan, candidates, context))
-        except Exception as error:  # noqa: BLE001
-            return Entry(Passed(number, pseudonym), refusal=error)
-        self._choosing = number, client
-        chosen = client.chosen
-        return Entry(Asked(number, chosen.point, pseudonym), chosen.position)
+        raise BetweenEpochs("every ask of this epoch is given: its release comes first")
 
     def answer(self, number: int, reward: float) -> Report:
         """The client's report: randomised once, however often it is asked for."""
@@ -125,6 +129,11 @@ class Local:
         release = self._tally.release()
         self.study.released(release)  # what nobody could learn from is not kept
         return release
+
+    def apply_all(self, records: Sequence[Record]) -> None:
+        """As `apply`, one after the other."""
+        for record in records:
+            self.apply(record)
 
     def apply(self, record: Record) -> None:
         """Hand a kept record to the sides it concerns."""
@@ -154,7 +163,6 @@ class Local:
                 self._tally.open(record)
                 self.session.expire_before(record.first)
                 self._clients.clear()
-                self._choosing = None
             case UserKey():
                 self._participants.identify(record)
             case Told():
@@ -162,12 +170,8 @@ class Local:
 
     def _ask(self, record: Asked) -> None:
         self.study.check_running()
-        if self._choosing is not None and self._choosing[0] == record.number:
-            client = self._choosing[1]
-        else:
-            client, offer = self._offered(record.number)
-            client.resume(offer, Chosen(record.point))
-        self._choosing = None
+        client, offer = self._offered(record.number)
+        client.resume(offer, Chosen(record.point))
         self._tally.offer(record.number, self._id(record.number))
         self.session.ask(record)
         self._participants.count(record.user)

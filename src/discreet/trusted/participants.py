@@ -1,15 +1,21 @@
 """Who took part how often: keyed hashes of user ids, counted against the guarantee."""
 
 import hashlib
+from collections.abc import Mapping
+from types import MappingProxyType
 
+from discreet import checks
 from discreet.agreement.plan import Plan
 from discreet.errors import InvalidArgument, Refused
+from discreet.one_copy import OneCopy
 from discreet.privacy.budget import NonPrivate
 from discreet.protocol.records import UserKey
 from discreet.trusted.randomness import secret_key
 
+NOBODY: Mapping[str, int] = MappingProxyType({})
 
-class Participants:
+
+class Participants(OneCopy):
     """Pseudonyms and the rounds each has taken.
 
     >>> from discreet import Box, JointDP
@@ -23,6 +29,7 @@ class Participants:
     """
 
     def __init__(self, plan: Plan, *, simulated: bool = False) -> None:
+        super().__init__()
         self._privacy = plan.privacy
         self._simulated = simulated
         self._rounds_of: dict[str, int] = {}
@@ -41,19 +48,19 @@ class Participants:
             raise Refused(f"the journal is that of {kind}: it cannot go on as the other")
         self._key = key
 
-    def admit(self, user: object) -> str | None:
+    def admit(self, user: object, besides: Mapping[str, int] = NOBODY) -> str | None:
         """The pseudonym of a user who may take part in one more round; anyone else is refused.
 
-        Pseudonyms are keyed hashes; without privacy no one is counted and none is made.
+        `besides` counts rounds that are about to begin. Pseudonyms are keyed hashes; without
+        privacy no one is counted and none is made.
         """
         privacy = self._privacy
         if isinstance(privacy, NonPrivate):
             return None
-        if not isinstance(user, str) or not user:
-            raise InvalidArgument("user", "an id for each person: it enforces rounds_per_user")
-        # Any text is an id, and no two are the same.
-        pseudonym = self.keyed(user.encode("utf-8", "surrogatepass"))
-        if self._rounds_of.get(pseudonym, 0) >= privacy.rounds_per_user:
+        # Any text is an id, and no two are the same; 17 and "17" are.
+        pseudonym = self.keyed(checks.user_id(user).encode("utf-8", "surrogatepass"))
+        rounds = self._rounds_of.get(pseudonym, 0) + besides.get(pseudonym, 0)
+        if rounds >= privacy.rounds_per_user:
             raise Refused(
                 f"this user has taken part in {privacy.rounds_per_user} of "
                 f"{privacy.rounds_per_user} rounds, which is what the guarantee allows"

@@ -10,6 +10,7 @@ from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.arrays import Floats
 from discreet.learning.epoch import Epoch
+from discreet.one_copy import OneCopy
 from discreet.privacy.budget import Simulation
 from discreet.privacy.looks import Looks, in_sight
 from discreet.protocol.records import Abandoned, Asked, Passed, Told
@@ -34,11 +35,11 @@ class _Rounds:
     points: "array[float]" = field(default_factory=_numbers, repr=False)
     rewards: "array[float]" = field(default_factory=_numbers, repr=False)
 
-    def add(self, point: Floats, reward: float) -> None:
-        """Keep a round, if it will be looked at again."""
+    def add(self, points: Floats, rewards: Floats) -> None:
+        """Keep rounds, if they will be looked at again."""
         if len(self.looks) > 1:
-            self.points.extend(point)
-            self.rewards.append(reward)
+            self.points.extend(points.ravel())
+            self.rewards.extend(rewards)
 
     def parts(self) -> Iterator[tuple[Floats, Floats]]:
         """Points and rewards, some at a time."""
@@ -48,7 +49,7 @@ class _Rounds:
             yield points[start : start + TOGETHER], rewards[start : start + TOGETHER]
 
 
-class Privatizer:
+class Privatizer(OneCopy):
     """Open rounds, and the integer sums of the epoch that is open.
 
     A late answer enters the epoch that is open when it arrives, with that epoch's encoding; an
@@ -58,6 +59,7 @@ class Privatizer:
     """
 
     def __init__(self, plan: Plan, simulation: Simulation | None = None) -> None:
+        super().__init__()
         self._plan = plan
         self._simulation = simulation
         self._drawn: Release | None = None
@@ -90,19 +92,28 @@ class Privatizer:
         if announced is not None:
             self._sums.add(announced[0])
 
-    def tell(self, event: Told) -> None:
-        """A user answered: encode the round and add it, once."""
-        point = self.session.close(event.number).point
-        centred, newest = self._plan.centred(event.reward), self._rounds[0]
-        self._look(point[None, :], np.array([centred]), newest.looks[0])
-        newest.add(point, centred)
+    def tell(self, *events: Told) -> None:
+        """Users answered: encode their rounds and add each once."""
+        points = np.array([self.session.close(event.number).point for event in events])
+        rewards = np.array([self._plan.centred(event.reward) for event in events])
+        newest = self._rounds[0]
+        for start in range(0, len(events), TOGETHER):
+            some = slice(start, start + TOGETHER)
+            self._look(points[some], rewards[some], newest.looks[0])
+        newest.add(points, rewards)
 
     def abandon(self, event: Abandoned) -> None:
         """A user will not answer."""
         self.session.close(event.number, "abandon")
 
+    @property
+    def has_drawn(self) -> bool:
+        """Whether the open epoch's noise is drawn: what comes now would be in no release."""
+        return self._drawn is not None
+
     def release(self) -> Release:
         """The open epoch's release: drawn once, however often it is asked for."""
+        self.check_process()
         if self._drawn is None:
             bits = source(self._simulation, self._epoch.number)
             asks = self.session.asked - self._epoch.first
