@@ -34,7 +34,7 @@ def numbers(argument: str, given: object, rows: int) -> list[float]:
     listed = column(argument, given, rows)
     try:
         values = np.array(listed, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         values = np.array([np.nan])
     if values.shape != (rows,) or not np.isfinite(values).all():
         wrong = [i for i, each in enumerate(listed) if not _is_number(each)]
@@ -82,5 +82,5 @@ def _length(argument: str, table: Mapping[str, object]) -> int:
 def _is_number(value: object) -> bool:
     try:
         return bool(np.isfinite(float(cast(Any, value))))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False

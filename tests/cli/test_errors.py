@@ -36,7 +36,7 @@ BROKEN = {
     "foreign.db": b"SQLite format 3\0" + bytes(84),
     "cut.db": b"SQLite format 3\0" + bytes(10),
     "good.csv": "age,days,propensity,reward\n" + 40 * "0,1,0.5,1\n1,2,0.5,0\n",
-    "extra.csv": "age,days,propensity,reward,date\n0,1,0.25,1,monday\n",
+    "lacks.csv": "age,days,reward\n0,1,1\n",
     "zero.csv": "age,days,propensity,reward\n0,1,0,1\n",
 }
 
@@ -90,7 +90,7 @@ BAD = {
         *[["good.csv", *plan] for plan in [*PLANS, ["--plan", "empty.toml"]]],
         ["good.csv", "--plan", f"{ROOT}/docs/examples/dosing.toml"],  # doses are continuous
         *[[name, *REPLAY] for name in ("no.csv", "folder", "text.txt", "empty.db", "foreign.db")],
-        *[[name, *REPLAY] for name in ("good.csv", "extra.csv", "zero.csv")],
+        *[[name, *REPLAY] for name in ("good.csv", "lacks.csv", "zero.csv")],
         *[["good.csv", *REPLAY, *change] for change in SETS],
     ],
     "reproduce": [

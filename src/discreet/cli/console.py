@@ -78,7 +78,7 @@ def play(
     """Simulate runs one after the other under a progress bar on the error stream."""
     from discreet.simulation.play import simulate
 
-    with progress_of("rounds") as bar, blamed(label):
+    with rounds_progress() as bar, blamed(label):
         task = bar.add_task(label, total=runs * setting.rounds)
         return [
             simulate(
@@ -89,8 +89,8 @@ def play(
 
 
 @contextmanager
-def progress_of(units: str) -> Generator[Progress]:
-    """A bar of rounds, or of rows, on the error stream."""
+def rounds_progress(units: str = "rounds") -> Generator[Progress]:
+    """A bar of rounds, or of something else, on the error stream."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

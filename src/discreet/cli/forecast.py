@@ -26,8 +26,8 @@ from discreet.cli.console import (
     check_picture,
     give_or_take,
     print_whole,
-    progress_of,
     rounded_up,
+    rounds_progress,
 )
 from discreet.errors import InvalidArgument, LargeDelta
 
@@ -117,7 +117,7 @@ def forecast_command(
         make = partial(plan_of_box, dimension or 2, lengthscale, rewards, candidates)
     study, levels = compared(make, model, epsilon, delta)
     length = rounds or study.horizon or 1000
-    with progress_of("rounds") as bar, blamed(problem or ""):
+    with rounds_progress() as bar, blamed(problem or ""):
         task = bar.add_task("forecast", total=(len(levels) + 2) * functions * length)
         found = forecast(
             study,

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from rich.table import Column, Table
 
 from discreet.cli.choices import AsJson, Changes, read_changes
-from discreet.cli.console import give_or_take, in_words, print_whole, progress_of
+from discreet.cli.console import give_or_take, print_whole, rounds_progress
 from discreet.errors import LargeDelta
 
 if TYPE_CHECKING:  # heavy: loaded when used
-    from discreet.simulation.replay_report import Replay
+    from discreet.simulation.replay import Replay
 
 
 def replay_command(
@@ -39,10 +39,6 @@ def replay_command(
     shuffles: Annotated[
         int, typer.Option(min=1, help="Random orders of the log, each cut into runs.")
     ] = 8,
-    floor: Annotated[
-        float | None,
-        typer.Option(help="The least propensity of the logging policy.  [the least in the log]"),
-    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Fixes orders and noise; not private.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -55,17 +51,15 @@ def replay_command(
     Example: discreet replay --plan docs/examples/replay.toml log.csv
     """
     from discreet.plan_file import read_plan
-    from discreet.simulation.log import Log
-    from discreet.simulation.replay import replay_log
+    from discreet.simulation.replay import replay
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LargeDelta)  # nobody is asked anything here
+    with warnings.catch_warnings(action="ignore", category=LargeDelta):  # nobody is asked anything
         study = read_plan(plan, read_changes(changes))
-    read = Log.read(study, log, floor)
-    with progress_of("rows") as bar:
-        task = bar.add_task("replay", total=shuffles * len(read))
-        found = replay_log(
-            read,
+    with rounds_progress("shuffles") as bar:
+        task = bar.add_task("replay", total=shuffles)
+        found = replay(
+            study,
+            log,
             rounds=rounds,
             shuffles=shuffles,
             seed=seed,
@@ -79,26 +73,20 @@ def replay_command(
 
 
 def replay_table(found: "Replay") -> Table:
-    """The plan, and what stands beside it."""
+    """The plan beside the log."""
     of_all = "" if found.horizon is None else f" of {found.horizon:,}"
     runs = sum(found.runs) / len(found.runs)
     table = Table(
+        "",
+        Column("reward a round", justify="right"),
         title=f"{found.rounds:,}{of_all} rounds on a log of {found.rows:,} rows",
-        caption=f"{found.shuffles} shuffles, {runs:.1f} complete runs in each; least propensity "
-        f"{found.floor:.2g}.\nMean reward a round, ± one standard error.",
+        caption=f"{len(found.runs)} shuffles, {runs:.1f} complete runs in each; "
+        f"least propensity {found.least_propensity:.2g}",
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
         pad_edge=False,
     )
-    table.add_column("")
-    table.add_column("reward", justify="right", no_wrap=True)
     table.add_row("the plan", give_or_take(found.plan))
-    table.add_row("the plan, last tenth of a run", give_or_take(found.late))
-    if found.recommended is not None:
-        table.add_row("what it recommends at the end", give_or_take(found.recommended))
     table.add_row("the log", give_or_take(found.logged))
     table.add_row("the plan minus the log", give_or_take(found.gain))
-    if found.constant is not None and found.constant_action is not None:
-        label = f"everyone gets {in_words(found.constant_action)}"
-        table.add_row(label, give_or_take(found.constant))
     return table

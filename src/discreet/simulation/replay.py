@@ -13,12 +13,6 @@ the kept rows are rounds as the plan itself would have had them, for it chooses 
 and by its own noise. How many rows a round takes depends on c alone, so a run that is cut after a
 fixed number of rounds is unbiased. About c times the rows are kept.
 
-**Weighting.** A policy that no longer learns is valued on rows that it has not seen, by
-
-    m + mean of (1{logged = chosen} / p) (reward - m)
-
-which has the right mean for every m that these rows did not choose.
-
 **Assumed**: rows are different people, alike in law and in any order; propensities are those of the
 policy that chose, given the context in the log, and that policy did not learn from the log's own
 rewards; every action that the plan may choose had at least the chance c for everyone.
@@ -27,28 +21,65 @@ A replay is a simulation, seeded and not private, whatever the plan says.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
+from scipy import special
 
 from discreet import checks
 from discreet.agreement.plan import Plan
-from discreet.arrays import Floats, Integers, Mask
+from discreet.arrays import Floats, Indices
 from discreet.bandit import Bandit
-from discreet.errors import InvalidArgument, Refused
-from discreet.learning.study import Study, Value
+from discreet.errors import InvalidArgument
 from discreet.privacy.budget import Simulation
-from discreet.protocol.records import Passed
+from discreet.protocol.decisions import decide
 from discreet.simulation.forecast_report import Estimate
 from discreet.simulation.log import Log, Source
-from discreet.simulation.play import standard_error
-from discreet.simulation.replay_report import Replay, difference, over_runs
 
-#: A standard error takes runs that share nobody: by default a log is cut into at least so many.
+NOT_PRIVATE = (
+    "Not private: these numbers are computed from the log without noise, and the log is people's "
+    "data. Do not publish them. A plan is public: one that is changed because of them tells about "
+    "these people, too."
+)
+#: A standard error takes so many runs that share nobody.
 FEWEST_RUNS = 2
-#: The values of a context; none without contexts.
-Contextual = tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The plan on a log: mean rewards a round, clipped to the plan's range.
+
+    - `rounds`: the length of a run, of the plan's `horizon`; `runs`: how many were complete in
+      each shuffle of the log.
+    - `plan`: over all rounds of a run; `logged`: what the logging policy brought; `gain`: the
+      difference, with an error as if the two shared nobody.
+    - `rows` of the log; `outside`, those with an action that the plan does not allow; `clipped`,
+      those whose reward was; `least_propensity` of an action that it allows.
+    """
+
+    rounds: int
+    horizon: int | None
+    runs: tuple[int, ...]
+    seed: int
+    rows: int
+    outside: int
+    clipped: int
+    least_propensity: float
+    plan: Estimate
+    logged: Estimate
+    gain: Estimate
+    private: bool = False
+
+    @property
+    def advice(self) -> str:
+        """What to take from the numbers, and what not, in a few sentences."""
+        return " ".join(_advice(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return {**asdict(self), "runs": list(self.runs), "advice": self.advice}
 
 
 def replay(
@@ -57,18 +88,16 @@ def replay(
     *,
     rounds: int | None = None,
     shuffles: int = 8,
-    floor: float | None = None,
     seed: int = 0,
-    advance: Callable[[int], None] = lambda rows: None,
+    advance: Callable[[int], None] = lambda shuffles: None,
 ) -> Replay:
     """What the plan would have brought on a log, by rejection, beside what the log itself brought.
 
     `log` is the path of a CSV file or a mapping of columns: every coordinate of the plan's domain,
     `propensity` and `reward`. Actions must be integers or categories; contexts may be anything. A
     run is the plan's first `rounds` rounds: by default its horizon, or as many as fit twice into
-    the log. A shuffle is cut into runs that share nobody. `floor` is the least propensity that the
-    logging policy gives, by default the least in the log. `advance` is called with the number of
-    rows just passed, shuffles x rows in all.
+    the log. Every shuffle of the log is cut into runs that share nobody; it counts if it has two.
+    `advance` is called after each shuffle, with 1.
 
     >>> from discreet import Box, Integer, NonPrivate
     >>> plan = Plan(domain=Box({"dose": Integer(0, 3)}), privacy=NonPrivate(), horizon=50)
@@ -77,195 +106,135 @@ def replay(
     >>> answers = (rng.random(1000) < 0.2 + 0.2 * dose).astype(float)
     >>> columns = {"dose": dose, "propensity": 0.4 - 0.1 * dose, "reward": answers}
     >>> found = replay(plan, columns, rounds=30)
-    >>> found.logged.mean < found.plan.mean < found.recommended.mean, found.constant_action
-    (True, {'dose': 3})
+    >>> found.plan.mean > found.logged.mean
+    True
     """
-    read = Log.read(plan, log, floor)
-    return replay_log(read, rounds=rounds, shuffles=shuffles, seed=seed, advance=advance)
-
-
-def replay_log(
-    log: Log, *, rounds: int | None, shuffles: int, seed: int, advance: Callable[[int], None]
-) -> Replay:
-    """The same, of a log that is read."""
-    length = _length(log, rounds)
+    read = Log.read(plan, log)
+    length = _length(read, rounds)
     seed, count = checks.whole("seed", seed), checks.count("shuffles", shuffles)
-    passes = [_Pass.play(log, length, seed, number, advance) for number in range(count)]
-    whole = [each for each in passes if each.rewards]
-    if not whole:
-        raise InvalidArgument("rounds", _fits(log), length)
-    means = over_runs([np.array([run.mean() for run in each.rewards]) for each in whole])
-    last = math.ceil(length / 10)
-    late = over_runs([np.array([run[-last:].mean() for run in each.rewards]) for each in whole])
-    paired = [np.array(each.recommended) for each in whole if each.recommended]
-    logged = Estimate(float(log.rewards.mean()), standard_error(log.rewards))
-    position, constant = _constant(log, seed) if log.everyone_may_get_all else (None, None)
+    means: list[Floats] = []
+    for number in range(count):
+        means.append(_shuffle(read, length, seed, number))
+        advance(1)
+    played, logged = over_runs(means), Estimate.of(read.rewards)
+    if played is None:
+        raise InvalidArgument("rounds", f"fewer, or a longer log: {_kept(read)}", length)
+    gain = Estimate(played.mean - logged.mean, math.hypot(played.sem or 0.0, logged.sem or 0.0))
     return Replay(
         rounds=length,
-        horizon=log.plan.horizon,
-        shuffles=count,
-        runs=tuple(len(each.rewards) for each in passes),
+        horizon=plan.horizon,
+        runs=tuple(map(len, means)),
         seed=seed,
-        rows=len(log),
-        outside=log.outside,
-        clipped=log.clipped,
-        floor=log.floor,
-        plan=means,
-        late=late,
-        recommended=over_runs(paired) if paired else None,
+        rows=len(read),
+        outside=int(np.sum(~read.allowed)),
+        clipped=read.clipped,
+        least_propensity=read.least,
+        plan=played,
         logged=logged,
-        gain=difference(means, logged),
-        constant=constant,
-        constant_action=None if position is None else log.action(position),
+        gain=gain,
     )
 
 
+def over_runs(shuffles: Sequence[Floats]) -> Estimate | None:
+    """The mean over runs, given the values of each shuffle's; None if no shuffle has two.
+
+    Runs of one shuffle share nobody. They are independent, and their variance within shuffles,
+
+        s^2 = sum (value - its shuffle's mean)^2 / v,        v = sum (runs - 1),
+
+    is without bias that of a run: it holds the people of the log, their order, the plan's noise and
+    the luck of learning. With K runs in a shuffle, on average,
+
+        sem = s / sqrt(K) * t / 2
+
+    where t is as rare for Student with v degrees of freedom as 2 is for a normal law: few runs
+    give an uncertain s, and mean ± 2 sem is to hold the truth 95 times in 100 even so. (Given the
+    log, shuffles are independent, so each adds its own degrees.)
+
+    This is the error of a single shuffle. Shuffles share people: how much surer several are, a log
+    does not tell, but they are never less sure. So the error is right for one, and at most too
+    large for more, which lower t and steady the mean.
+
+    >>> found = over_runs([np.array([1.0, 3.0]), np.array([2.0, 2.0])])
+    >>> found.mean, round(found.sem, 3), round(0.5**0.5, 3)  # as if normal, and with v = 2
+    (2.0, 1.6, 0.707)
+    """
+    counted = [each for each in shuffles if len(each) >= FEWEST_RUNS]
+    if not counted:
+        return None
+    values = np.concatenate(counted)
+    freedom = len(values) - len(counted)
+    squares = sum(float(np.square(each - each.mean()).sum()) for each in counted)
+    error = math.sqrt(squares / freedom / (len(values) / len(counted)))
+    student = float(special.stdtrit(freedom, float(special.ndtr(2.0))))
+    return Estimate(float(values.mean()), error * student / 2.0)
+
+
 class Rehearsal(Bandit):
-    """A simulated bandit that can be asked what it would do, before a round is used."""
+    """A simulated bandit that tells what it would do, before a round is used."""
 
-    def __init__(self, plan: Plan, simulation: Simulation) -> None:
-        super().__init__(plan, simulation=simulation)
-
-    def preview(self, context: Mapping[str, object] | None = None) -> dict[str, Value]:
-        """The action that the next ask with this context gets.
+    def preview(self, context: Floats | None) -> Floats:
+        """The scaled action that the next ask gets, given its scaled context.
 
         >>> from discreet import Box, Integer, NonPrivate
-        >>> plan = Plan(domain=Box({"dose": Integer(0, 3)}), privacy=NonPrivate())
-        >>> bandit = Rehearsal(plan, Simulation(0))
-        >>> bandit.preview() == bandit.preview() == bandit.ask().action, bandit.asked
-        (True, 1)
+        >>> plan = Plan(domain=Box({"dose": Integer(0, 2)}), privacy=NonPrivate())
+        >>> bandit = Rehearsal(plan, simulation=Simulation(0))
+        >>> float(bandit.preview(None)[0]) == bandit.ask().action["dose"] / 2
+        True
         """
-        with self._lock:
-            if self.asked == self.study.open_epoch.end:  # everyone asked has answered here
-                self._commit(*self._sides.turn())
-            entry = self._sides.enter(None, context, f"user {self.asked}")
-        if entry.refusal is not None or isinstance(entry.record, Passed):
-            raise entry.refusal or Refused("this context leads to no action")
-        return self.plan.domain.decode(entry.record.point)
+        if self.asks_left == 0:  # everyone has answered, so an ask would turn it over, too
+            self._commit(*self._sides.turn())
+        found = decide(self.plan, self.study.open_epoch, self.asked, [context])
+        for refusal in found.refusals.values():
+            raise refusal
+        return self.plan.domain.snap(found.points)[0]
 
 
-# -- one shuffle of the log
+def _shuffle(log: Log, length: int, seed: int, number: int) -> Floats:
+    """The mean rewards of the complete runs over one random order of the log."""
+    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, number])))
+    order: Indices = rng.permutation(len(log))
+    heard = log.allowed & (rng.random(len(log)) < log.least / log.propensities)
+    rows = iter(order[heard[order]].tolist())
+    means: list[float] = []
+    while len(rewards := _run(log, rows, length, rng)) == length:
+        means.append(float(np.mean(rewards)))
+    return np.array(means)
 
 
-@dataclass(frozen=True, eq=False)
-class _Pass:
-    """The rewards of each complete run, and the value of what each recommends at its end."""
-
-    rewards: list[Floats]
-    recommended: list[float]
-
-    @classmethod
-    def play(
-        cls, log: Log, length: int, seed: int, number: int, advance: Callable[[int], None]
-    ) -> "_Pass":
-        rng = _generator(seed, number)
-        left: Integers = rng.permutation(len(log))
-        heard = rng.random(len(log)) < log.floor / log.propensities  # c / p, decided beforehand
-        runs: list[_Run] = []
-        while (run := _Run.play(log, left, heard, length, rng, advance)) is not None:
-            runs.append(run)
-            left = left[len(run.rows) :]
-        return cls([run.rewards for run in runs], _recommended(log, runs))
-
-
-@dataclass(frozen=True, eq=False)
-class _Run:
-    """The rows that a run passed, the rewards of its rounds, and what it published."""
-
-    rows: Integers
-    rewards: Floats
-    study: Study
-
-    @classmethod
-    def play(
-        cls,
-        log: Log,
-        rows: Integers,
-        heard: Mask,
-        length: int,
-        rng: np.random.Generator,
-        advance: Callable[[int], None],
-    ) -> "_Run | None":
-        """One run over the first of these rows; None when they end before it does."""
-        bandit = Rehearsal(log.plan, Simulation(int(rng.integers(2**63))))
-        rewards: list[float] = []
-        choices: dict[Contextual, int] = {}  # of the next round, by context
-        for passed, row in enumerate(rows.tolist()):
-            advance(1)
-            if not heard[row] or log.actions[row] < 0:
-                continue
-            context = log.context(row)
-            if (key := _key(log, row)) not in choices:
-                choices[key] = log.position(bandit.preview(context))
-            if choices[key] != log.actions[row]:
-                continue
-            trial = bandit.ask(context=context, user=f"user {bandit.asked}")
-            rewards.append(log.rewards.item(row))
-            bandit.tell(trial, rewards[-1])
-            choices.clear()
-            if len(rewards) == length:
-                bandit.finish()
-                return cls(rows[: passed + 1], np.array(rewards), bandit.study)
-        return None
+def _run(log: Log, rows: Iterator[int], length: int, rng: np.random.Generator) -> list[float]:
+    """The rewards of the plan's first rounds; fewer when the rows end."""
+    domain = log.plan.domain
+    bandit = Rehearsal(log.plan, simulation=Simulation(int(rng.integers(2**63))))
+    rewards: list[float] = []
+    choices: dict[bytes, bytes] = {}  # of the next round, by context
+    for row in rows:
+        context = log.points[row, domain.context_columns] if domain.has_context else None
+        key = b"" if context is None else context.tobytes()
+        if key not in choices:
+            choices[key] = _logged(log, bandit.preview(context))
+        if choices[key] != log.actions[row]:
+            continue
+        brought = None if context is None else log.values(row, domain.context)
+        trial = bandit.ask(context=brought, user=bandit.asked)
+        rewards.append(float(log.rewards[row]))
+        bandit.tell(trial, rewards[-1])
+        choices.clear()
+        if len(rewards) == length:
+            break
+    return rewards
 
 
-def _recommended(log: Log, runs: list[_Run]) -> list[float]:
-    """What each run's recommendation would bring, on the rows of the run after it.
-
-    Where a run ends follows from its last row, which is always kept. Without that one the rows are
-    a fair sample: of n rows until the T-th is kept, E[(T - 1) / (n - 1)] = c.
-    """
-    if len(runs) < FEWEST_RUNS or len(runs[0].rewards) < 2:
-        return []
-    found: list[float] = []
-    for run, after in zip(runs, [*runs[1:], runs[0]], strict=True):
-        held, policy = after.rows[:-1], dict[Contextual, int]()
-        for row in held.tolist():
-            if (key := _key(log, row)) not in policy:
-                policy[key] = log.position(run.study.best(log.context(row)).action)
-        chosen = np.array([policy[_key(log, row)] for row in held.tolist()])
-        level = float(log.rewards[run.rows].mean())
-        found.append(_weighted(log, held, chosen, level).mean)
-    return found
-
-
-def _key(log: Log, row: int) -> Contextual:
-    context = log.context(row)
-    return () if context is None else tuple(context.values())
-
-
-# -- weighting
-
-
-def _weighted(log: Log, rows: Integers, chosen: Integers | int, level: float) -> Estimate:
-    """The value of choices on rows that had no part in them, nor in the level."""
-    weights = (log.actions[rows] == chosen) / log.propensities[rows]
-    terms = level + weights * (log.rewards[rows] - level)
-    return Estimate(float(terms.mean()), standard_error(terms))
-
-
-def _constant(log: Log, seed: int) -> tuple[int, Estimate]:
-    """The best action of the whole log, and what one chosen on half of it brings on the other.
-
-    The two halves are averaged. Each chooses for the other, so they are not independent: the error
-    is that of one half, which a mean of two never exceeds.
-    """
-    order = _generator(seed).permutation(len(log))
-    halves = np.array_split(order, 2)
-    values: list[Estimate] = []
-    for learnt, held in (halves, halves[::-1]):
-        level = float(log.rewards[learnt].mean())
-        values.append(_weighted(log, held, _best_constant(log, learnt), level))
-    mean = (values[0].mean + values[1].mean) / 2
-    errors = [value.sem for value in values if value.sem is not None]
-    sem = math.hypot(*errors) / math.sqrt(2) if len(errors) == 2 else None
-    return _best_constant(log, order), Estimate(mean, sem)
-
-
-def _best_constant(log: Log, rows: Integers) -> int:
-    inside = rows[log.actions[rows] >= 0]
-    terms = (log.rewards[inside] - log.rewards[rows].mean()) / log.propensities[inside]
-    return int(np.bincount(log.actions[inside], terms, minlength=len(log.options)).argmax())
+def _logged(log: Log, point: Floats) -> bytes:
+    """The plan's choice as the log has it; refused if nobody got it."""
+    action = point[list(log.plan.domain.free_columns)].tobytes()
+    if action not in log.tried:
+        named = log.plan.domain.decode(point)
+        words = {name: named[name] for name in log.plan.domain.free}
+        raise InvalidArgument(
+            "log", f"every action of the plan's domain, but {words} is in no row: narrow the domain"
+        )
+    return action
 
 
 # -- how long
@@ -279,24 +248,34 @@ def _length(log: Log, rounds: int | None) -> int:
         if horizon is not None and length > horizon:
             raise InvalidArgument("rounds", f"at most the plan's horizon, {horizon}", length)
         return length
-    kept = len(log) * log.floor
-    surely = kept - 3.0 * math.sqrt(kept * (1.0 - log.floor))
+    kept = len(log) * log.least
+    surely = kept - 3.0 * math.sqrt(kept * (1.0 - log.least))
     length = math.floor(surely / FEWEST_RUNS)
     if length < 1:
         raise InvalidArgument("log", f"more rows: {_kept(log)}")
     return length if horizon is None else min(length, horizon)
 
 
-def _fits(log: Log) -> str:
-    return f"fewer, or a longer log: {_kept(log)}"
-
-
 def _kept(log: Log) -> str:
     return (
-        f"of its {len(log):,} rows about {log.floor * len(log):.0f} can be kept, "
-        f"the least propensity being {log.floor:.2g}"
+        f"of its {len(log):,} rows about {log.least * len(log):.0f} can be kept, the least "
+        f"propensity being {log.least:.2g}, and a standard error takes {FEWEST_RUNS} whole runs"
     )
 
 
-def _generator(*seed: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed)))
+def _advice(found: Replay) -> Iterator[str]:
+    if abs(found.gain.mean) <= 2.0 * (found.gain.sem or 0.0):
+        yield "The plan and the log do not differ by two standard errors."
+    else:
+        word = "above" if found.gain.mean > 0 else "below"
+        yield f"The plan is {word} the log by more than two standard errors."
+    if found.horizon is not None and found.rounds < found.horizon:
+        yield (
+            f"The log carries runs of {found.rounds:,} rounds, less than the plan's "
+            f"{found.horizon:,}: in all of them it would learn more."
+        )
+    if found.outside:
+        yield f"{found.outside:,} rows have an action that the plan does not allow: none matches."
+    if found.clipped:
+        yield f"{found.clipped:,} rewards were clipped to the plan's range."
+    yield NOT_PRIVATE
