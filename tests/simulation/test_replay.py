@@ -188,6 +188,11 @@ def test_two_errors_hold_the_truth_however_few_runs_there_are():
         assert abs(held - 0.9545) < 5.3 * math.sqrt(0.9545 * 0.0455 / 2000)
 
 
+def test_a_replay_says_when_its_error_is_rough():
+    assert "take more shuffles" not in found().advice
+    assert "take more shuffles" in replay(plan(), log(800), shuffles=1).advice
+
+
 def test_a_replay_says_that_it_is_not_private_and_is_plain_data():
     plain = json.loads(json.dumps(found().to_dict()))
     assert plain["private"] is False

@@ -45,6 +45,8 @@ NOT_PRIVATE = (
 )
 #: A standard error takes so many runs that share nobody.
 FEWEST_RUNS = 2
+#: With fewer degrees of freedom a replay says that its error is rough.
+ENOUGH_FREEDOM = 4
 
 
 @dataclass(frozen=True)
@@ -269,6 +271,8 @@ def _advice(found: Replay) -> Iterator[str]:
     else:
         word = "above" if found.gain.mean > 0 else "below"
         yield f"The plan is {word} the log by more than two standard errors."
+    if sum(runs - 1 for runs in found.runs if runs >= FEWEST_RUNS) < ENOUGH_FREEDOM:
+        yield "So few runs can agree by chance: take more shuffles, or the error means little."
     if found.horizon is not None and found.rounds < found.horizon:
         yield (
             f"The log carries runs of {found.rounds:,} rounds, less than the plan's "
