@@ -35,6 +35,9 @@ BROKEN = {
     "foreign.json": b'{"a":1}',
     "foreign.db": b"SQLite format 3\0" + bytes(84),
     "cut.db": b"SQLite format 3\0" + bytes(10),
+    "good.csv": "age,days,propensity,reward\n" + 40 * "0,1,0.5,1\n1,2,0.5,0\n",
+    "lacks.csv": "age,days,reward\n0,1,1\n",
+    "zero.csv": "age,days,propensity,reward\n0,1,0,1\n",
 }
 
 EPSILONS = [
@@ -56,6 +59,8 @@ PLANS = [
     for name in ("no.toml", "folder", "broken.toml", "latin.toml", "unknown.toml", "wrong.toml")
 ]
 SETS = [["--set", "nonsense"], ["--set", "=5"], ["--set", "horizn=5"], ["--set", "horizon=x"]]
+
+REPLAY = ["--plan", f"{ROOT}/docs/examples/replay.toml"]
 
 #: What only its author knows to be wrong about a command, beyond what its options say.
 BAD = {
@@ -79,6 +84,14 @@ BAD = {
         *[[name] for name in ("no.json", "folder", "text.txt", "empty.db", "broken.json")],
         *[[name] for name in ("foreign.json", "foreign.db", "cut.db", "/dev/null")],
         ["text.txt", "--figure", "study.bmp"], ["text.txt", "--table", "epochs.xlsx"], [],
+    ],
+    "replay": [
+        [], ["good.csv"], REPLAY[:2],
+        *[["good.csv", *plan] for plan in [*PLANS, ["--plan", "empty.toml"]]],
+        ["good.csv", "--plan", f"{ROOT}/docs/examples/dosing.toml"],  # doses are continuous
+        *[[name, *REPLAY] for name in ("no.csv", "folder", "text.txt", "empty.db", "foreign.db")],
+        *[[name, *REPLAY] for name in ("good.csv", "lacks.csv", "zero.csv")],
+        *[["good.csv", *REPLAY, *change] for change in SETS],
     ],
     "reproduce": [
         ["nonsense"], ["table", "--runs", "0"], ["table", "--workers", "0"],

@@ -89,13 +89,13 @@ def play(
 
 
 @contextmanager
-def rounds_progress() -> Generator[Progress]:
-    """A bar of rounds on the error stream."""
+def rounds_progress(units: str = "rounds") -> Generator[Progress]:
+    """A bar of rounds, or of something else, on the error stream."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("rounds"),
+        TextColumn(units),
         TimeRemainingColumn(),
     )
     with shown(Progress(*columns, console=Console(stderr=True))) as bar:

@@ -18,6 +18,7 @@ from discreet.cli.audit import audit_command
 from discreet.cli.demo import demo_command
 from discreet.cli.forecast import forecast_command
 from discreet.cli.inspect import inspect_command
+from discreet.cli.replay import replay_command
 from discreet.cli.reproduce import reproduce_command
 from discreet.cli.simulate import simulate_command
 from discreet.errors import DiscreetError, JournalFailed
@@ -27,6 +28,7 @@ app.command("audit")(audit_command)
 app.command("demo")(demo_command)
 app.command("forecast")(forecast_command)
 app.command("inspect")(inspect_command)
+app.command("replay")(replay_command)
 app.command("reproduce")(reproduce_command)
 app.command("simulate")(simulate_command)
 
