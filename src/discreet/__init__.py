@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from discreet.errors import DiscreetError
     from discreet.features.kernels import (
         Additive,
+        Categories,
         Learned,
         Linear,
         Matern,
         Part,
         Polynomial,
+        Product,
         SquaredExponential,
     )
     from discreet.learning.study import Recommendation, Study
@@ -46,6 +48,7 @@ __all__ = [
     "Bandit",
     "Box",
     "Categorical",
+    "Categories",
     "Client",
     "Continuous",
     "Custodian",
@@ -62,6 +65,7 @@ __all__ = [
     "Part",
     "Plan",
     "Polynomial",
+    "Product",
     "Publisher",
     "Recommendation",
     "Schedule",
@@ -93,11 +97,13 @@ _PLACES = {
     "errors": ("DiscreetError",),
     "features.kernels": (
         "Additive",
+        "Categories",
         "Learned",
         "Linear",
         "Matern",
         "Part",
         "Polynomial",
+        "Product",
         "SquaredExponential",
     ),
     "agreement.plan": ("Exploration", "Plan", "Schedule"),

@@ -11,6 +11,9 @@ GRAM, FOURIER, ANNOUNCED = (
     f"{AUDIT}[custodian, {kind}]" for kind in ("gram", "fourier", "announced")
 )
 ONE_LOOK, FOUR_LOOKS = (f"{AUDIT}[custodian, reward, looks {count}]" for count in (1, 4))
+DIRECTED, DIRECTED_AGAIN = (f"{AUDIT}[custodian, directed, looks {count}]" for count in (1, 4))
+SEARCH = "tests/promises/test_looks_sensitivity.py"
+DIRECTED_SEARCH = f"{SEARCH}::test_a_release_along_directions_moves_by_no_more_than_its_weights"
 CLIENT = f"{AUDIT}[client, gram]"
 
 
@@ -26,6 +29,56 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant(
+        "half the noise along directions",
+        "privacy/directed.py",
+        "Noise.split(mu, residual.width, 1.0)",
+        "Noise.split(2 * mu, residual.width, 1.0)",
+        (f"{SEARCH}::test_no_two_versions_of_a_round_are_further_apart_than_mu",),
+    ),
+    Mutant(
+        "an epoch along directions with half the noise is allowed and drawn",
+        "privacy/directed.py",
+        "return 2.0 / min(self.noise.gram, self.noise.cross / self.residual.width)",
+        "return 1.0 / min(self.noise.gram, self.noise.cross / self.residual.width)",
+        (f"{SEARCH}::test_no_two_versions_of_a_round_are_further_apart_than_mu",),
+    ),
+    Mutant(
+        "no noise on the spread along directions beyond that of cross",
+        "privacy/directed.py",
+        "spread = [self.noise.spread(self.residual.width) / self.residual.width**2]",
+        "spread = [self.noise.cross / self.residual.width]",
+        (DIRECTED_SEARCH,),
+    ),
+    Mutant(
+        "the diagonal of the gram has the noise of the rest",
+        "privacy/directed.py",
+        "np.where(rows == columns, math.sqrt(2.0), 1.0)",
+        "np.where(rows == columns, 1.0, 1.0)",
+        (DIRECTED_SEARCH,),
+    ),
+    Mutant(
+        "a look along directions counts whole",
+        "privacy/directed.py",
+        "phi, root = features(points), math.sqrt(weight)",
+        "phi, root = features(points), 1.0",
+        (DIRECTED_SEARCH,),
+    ),
+    Mutant(
+        "the spread along directions counts its weight twice",
+        "privacy/directed.py",
+        "h = fixed_point(root * (self.residual.of(phi, rewards) / self.residual.width), self.bits)",
+        "h = fixed_point(self.residual.of(phi, rewards) / self.residual.width, self.bits)",
+        (DIRECTED_SEARCH,),
+    ),
+    Mutant(
+        "first epochs along directions are looked at whole, and again",
+        "trusted/privatizer.py",
+        "self._rounds = in_sight(_Rounds(self._plan.looks_from(epoch.first)), self._rounds)",
+        "looks = (1.0, *self._plan.looks_from(epoch.first)[1:])\n"
+        "        self._rounds = in_sight(_Rounds(looks), self._rounds)",
+        (DIRECTED_AGAIN,),
+    ),
     Mutant(
         "a quarter of the noise of a release",
         "trusted/mechanism.py",
@@ -168,7 +221,7 @@ MUTANTS = (
     ),
     Mutant(
         "directions are not normalised",
-        "privacy/reward.py",
+        "privacy/unit_directions.py",
         "return np.divide(seen, lengths, out=np.zeros_like(seen), where=lengths > 1e-150)",
         "return seen",
         (

@@ -22,8 +22,9 @@ from discreet.errors import InvalidArgument
 from discreet.features.choose import FeatureChoice
 from discreet.features.difference_grid import difference_grid
 from discreet.features.fourier import FourierFeatures
-from discreet.features.kernels import Kernel, Learned
+from discreet.features.kernels import Additive, Kernel, Learned
 from discreet.features.maps import FeatureMap, PolynomialFeatures
+from discreet.features.simple_kernels import Linear, Polynomial
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.correlation import BLT
 from discreet.privacy.encodings import EncodingChoice, EncodingName
@@ -40,6 +41,8 @@ MOST_ASKS = 1 << 32
 OPTIMISM = 0.3
 #: Encodings for which leading features are the default.
 DIRECTED = ("auto", "directed")
+#: Grids are tried for so many columns that go together.
+MOST_GRIDDED = 4
 #: So many of them: noise lets nobody learn more.
 MOST_LEADING = 48
 #: Reward noise at every draw of the last few epochs is estimated with f: more would be slow.
@@ -178,6 +181,8 @@ class Arguments(Protocol):
     @property
     def domain(self) -> Box: ...
     @property
+    def kernel(self) -> Kernel: ...
+    @property
     def privacy(self) -> Privacy: ...
     @property
     def decisions(self) -> Decisions | None: ...
@@ -245,10 +250,23 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
 
 
 def needs_leading(plan: Arguments) -> bool:
-    """Whether the default features are the leading ones: private choices of private options."""
+    """Whether the default features are the leading ones.
+
+    For private choices of private options, and where a grid would be far too large to look for.
+    """
+    if plan.noise not in (None, "independent"):
+        return False
     joint = isinstance(plan.privacy, JointDP) and plan.privacy.protect == "decisions"
-    independent = plan.noise in (None, "independent")
-    return joint and independent and plan.decisions == "context" and plan.encoding in DIRECTED
+    personal = joint and plan.decisions == "context" and plan.encoding in DIRECTED
+    return personal or _together(plan.kernel, plan.domain.dimension) > MOST_GRIDDED
+
+
+def _together(kernel: Kernel, dimension: int) -> int:
+    """How many columns a grid of features would have to fill at once."""
+    if isinstance(kernel, Additive):
+        return max(_together(part.kernel, len(part.places)) for part in kernel.parts)
+    exact = isinstance(kernel, Linear | Polynomial)
+    return 1 if exact or (isinstance(kernel, Learned) and kernel.additive) else dimension
 
 
 def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:

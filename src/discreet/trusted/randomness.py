@@ -15,9 +15,10 @@ the total variation between this and the ideal by
     1/2 (sum_n e(n / s)) (sum_n |p'(n+1) - p'(n)|) <= 1/2 (2 s 2^-49) (0.8 / t + t 2^-46)
                                                    <  2^-45 + s^2 2^-99
 
-for every coordinate, p' the law of the second, and below `SLACK_PER_INTEGER` for every allowed s.
+for every coordinate, p' the law of the second, and below `SLACK_PER_INTEGER` for every allowed s;
+below `COARSE_SLACK` up to `LARGEST_COARSE_STD` (the first term is 12.8 2^-49, the second 2^-48.5).
 A round touches two releases at most (a late answer), and more where rounds are looked at again or
-noise is correlated. Together they are within slack = releases size SLACK_PER_INTEGER of ideal. It
+noise is correlated. Together they are within slack = releases size slack-per-integer of ideal. It
 adds (1 + e^epsilon) slack to delta (`GaussianPrivacy`), for which `Plan.cost` makes room.
 """
 
