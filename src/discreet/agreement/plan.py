@@ -16,6 +16,7 @@ import numpy as np
 from discreet import checks
 from discreet.agreement import resolve
 from discreet.agreement.correlated import Correlated, stream_of
+from discreet.agreement.elimination import Elimination
 from discreet.agreement.prior import Prior
 from discreet.agreement.resolve import MOST_ASKS, MOST_DRAWS, Confidence, Decisions
 from discreet.agreement.schedule import Exploration, Schedule
@@ -65,8 +66,11 @@ class Plan:
       root"` or `"blt"`. The study then runs the paper's algorithm: prefix sums of fixed clipped
       rewards, released in every round unless a `schedule` says otherwise (see `prefix_belief`).
     - `confidence`: of that algorithm, a `"practical"` constant, or `"theory"`: exactly as proven,
-      for functions of at most this `norm` (in reward units).
+      for functions of at most this `norm` (in reward units). With independent noise `"theory"` is
+      elimination: phases that drop arms which are proven not to be best (see `elimination`).
     - `buffers`: of `"blt"`; by default the best for the number of releases.
+    - `elimination`: its arms, and what is assumed of f (see `Elimination`); rewards are
+      `noise_std`-sub-Gaussian around f, by default with half of their range.
     - `looks`: how a round's budget is divided over the release of its own epoch and the next ones,
       as weights whose squares add up to at most 1; by default four over the whole box, else one.
 
@@ -99,6 +103,7 @@ class Plan:
     norm: float | None = field(default=None, metadata=canonical.OPTIONAL)
     buffers: BLT | None = field(default=None, metadata=canonical.OPTIONAL)
     looks: Looks | None = field(default=None, metadata=canonical.OPTIONAL)
+    elimination: Elimination | None = field(default=None, metadata=canonical.OPTIONAL)
     wording: Wording | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -148,8 +153,10 @@ class Plan:
         self._resolve("noise", resolve.noise_of(self.noise, self.privacy, self.kernel, self.prior))
         rule = (self.confidence, self.noise, self.norm, self.buffers, self.exploration)
         self._resolve("confidence", resolve.confidence_of(*rule))
+        self._resolve("elimination", resolve.elimination_of(self, fill=fill))
         self._resolve("encoding", resolve.encoding_of(self, self.map))
-        looks = resolve.looks_of(self.looks, self._encoding_name, self.privacy, fill=fill)
+        again = fill and not self.eliminates
+        looks = resolve.looks_of(self.looks, self._encoding_name, self.privacy, fill=again)
         self._resolve("looks", looks)
         if self.schedule is None:  # the mu of correlated noise depends on it
             mu = self.mu if self.noise is None else None
@@ -222,6 +229,16 @@ class Plan:
     def encode_with(self) -> type[Encoding]:
         """The kind of encoding that epochs use."""
         return ENCODINGS[self._encoding_name]
+
+    @property
+    def eliminates(self) -> bool:
+        """Whether the study plays phases that drop arms, with a certificate."""
+        return self.elimination is not None
+
+    @property
+    def premises(self) -> Elimination:
+        """What elimination takes for granted."""
+        return _resolved(self.elimination)
 
     @property
     def is_local(self) -> bool:
@@ -390,16 +407,21 @@ class Plan:
     def centre(self) -> float:
         """What the model calls zero: the middle of the reward range.
 
-        In theory zero itself: f, and not f minus a constant, has a bounded norm.
+        For the prefix estimator in theory zero itself: f, and not f minus a constant, has a bounded
+        norm.
         """
-        return 0.0 if self.confidence == "theory" else (self.rewards[0] + self.rewards[1]) / 2
+        return 0.0 if self._from_zero else (self.rewards[0] + self.rewards[1]) / 2
 
     @property
     def half_width(self) -> float:
         """What the model calls one: the furthest that the reward range goes from `centre`."""
-        if self.confidence == "theory":
+        if self._from_zero:
             return max(map(abs, self.rewards))
         return (self.rewards[1] - self.rewards[0]) / 2
+
+    @property
+    def _from_zero(self) -> bool:
+        return self.confidence == "theory" and not self.eliminates
 
     @property
     def signal_variance(self) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, Protocol, get_args
 
 from discreet import checks
+from discreet.agreement.elimination import Elimination, doubling
 from discreet.agreement.prior import Prior
 from discreet.agreement.schedule import (
     Exploration,
@@ -55,6 +56,7 @@ def check_types(arguments: Mapping[str, Any]) -> None:
         ("schedule", (Schedule, type(None)), "a Schedule"),
         ("prior", (Prior, type(None)), "Study.prior() of an earlier study"),
         ("buffers", (BLT, type(None)), "a BLT"),
+        ("elimination", (Elimination, type(None)), "an Elimination"),
         ("kernel", Kernel, "a kernel such as SquaredExponential(0.2)"),
     ]
     for name, kind, words in expected:
@@ -132,8 +134,8 @@ def confidence_of(
     buffers: BLT | None,
     exploration: Exploration | None,
 ) -> Confidence | None:
-    """The rule of the prefix estimator; None, and nothing else of it, with independent noise."""
-    if noise is None:
+    """The rule of the prefix estimator; with independent noise None, or that of elimination."""
+    if noise is None and written != "theory":
         given = {"confidence": written, "norm": norm, "buffers": buffers}
         for name in (name for name, value in given.items() if value is not None):
             raise InvalidArgument(
@@ -148,6 +150,41 @@ def confidence_of(
     if confidence == "theory" and exploration not in (None, Exploration(0.0, 0.0, 1)):
         raise InvalidArgument("exploration", "nothing with confidence='theory', which sets it")
     return confidence
+
+
+def elimination_of(plan: "Arguments", *, fill: bool) -> Elimination | None:
+    """What elimination takes for granted, where the plan runs it; else nothing."""
+    if plan.confidence != "theory" or plan.noise is not None:
+        if plan.elimination is not None:
+            raise InvalidArgument(
+                "elimination", "nothing without confidence='theory' and independent noise"
+            )
+        return None
+    reasons = (
+        (
+            plan.decisions != "box",
+            "decisions",
+            "'box' with confidence='theory' and independent noise: elimination chooses from public "
+            "arms (for what people bring, add noise='tree', 'square root' or 'blt')",
+        ),
+        (plan.prior is not None, "prior", "nothing with elimination, which believes nothing"),
+        (isinstance(plan.kernel, Learned), "kernel", "one kernel: elimination learns none"),
+        (
+            plan.encoding not in ("auto", "reward"),
+            "encoding",
+            "'reward' with elimination, whose actions are public",
+        ),
+        (
+            plan.looks is not None and len(plan.looks) > 1,
+            "looks",
+            "one: a phase of elimination has its own people",
+        ),
+    )
+    for is_wrong, argument, expectation in reasons:
+        if is_wrong:
+            raise InvalidArgument(argument, expectation)
+    premises = plan.elimination or Elimination()
+    return premises.settled(plan.domain, plan.rewards) if fill else premises
 
 
 # -- how a round is encoded
@@ -172,6 +209,16 @@ class Arguments(Protocol):
     def confidence(self) -> Confidence | None: ...
     @property
     def looks(self) -> Looks | None: ...
+    @property
+    def elimination(self) -> Elimination | None: ...
+    @property
+    def prior(self) -> Prior | None: ...
+    @property
+    def kernel(self) -> Kernel: ...
+    @property
+    def rewards(self) -> tuple[float, float]: ...
+    @property
+    def noise_std(self) -> float | None: ...
     @property
     def horizon(self) -> int | None: ...
 
@@ -220,6 +267,8 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
 
 
 def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:
+    if plan.elimination is not None:
+        return "reward"
     if isinstance(plan.privacy, NonPrivate):
         return "gram"
     if plan.decisions == "box" and plan.noise is None:
@@ -275,6 +324,8 @@ def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Sche
     Without privacy looking costs nothing but time, so often.
     """
     box = plan.decisions == "box"
+    if plan.elimination is not None:
+        return _doubling(plan, plan.elimination, features, mu)
     if plan.noise is not None:
         return Schedule(1, growth=1.01 if plan.horizon is None else 1.0)
     if mu is None:
@@ -285,12 +336,28 @@ def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Sche
     return joint_schedule(mu, plan.domain, features, box=box, again=again)
 
 
+def _doubling(
+    plan: Arguments, premises: Elimination, features: FeatureMap, mu: float | None
+) -> Schedule:
+    half = (plan.rewards[1] - plan.rewards[0]) / 2.0
+    low, high = premises.means or plan.rewards
+    return doubling(
+        premises,
+        features=features.dimension,
+        noise=1.0 if plan.noise_std is None else min(plan.noise_std / half, 1.0),
+        private=0.0 if mu is None else 2.0 / mu,
+        spread=(high - low) / half,
+        local=isinstance(plan.privacy, LocalDP),
+        horizon=plan.horizon,
+    )
+
+
 def exploration_of(plan: Arguments) -> Exploration:
     """Over the whole box only draws explore; sets that people bring already differ.
 
     Noise explores, too: without it, a little more.
     """
-    if plan.noise is not None:
+    if plan.noise is not None or plan.elimination is not None:
         return Exploration(0.0 if plan.confidence == "theory" else OPTIMISM, 0.0, 1)
     if plan.decisions == "box":
         return Exploration(0.0, 0.7)

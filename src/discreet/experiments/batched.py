@@ -92,7 +92,7 @@ def _batches(world: World, plan: Plan, epoch: Epoch) -> Iterator[_Batch]:
 def _act(world: World, plan: Plan, epoch: Epoch, numbers: NDArray[np.intp]) -> _Batch:
     problem, rng = world.problem, world.answers
     if plan.decisions == "box":
-        points = epoch.policy.menu[numbers % len(epoch.policy.menu)]
+        points = epoch.policy.from_menu(numbers)
         actions = rows_of(plan.domain, points)
         best = np.full(len(numbers), world.best)
     else:

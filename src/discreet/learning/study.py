@@ -18,11 +18,10 @@ from discreet.agreement.prior import Prior
 from discreet.agreement.release import GENESIS, Release
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, StudyEnded
-from discreet.learning.belief import Belief
+from discreet.learning.elimination import Certificate, Remaining
 from discreet.learning.epoch import Epoch
-from discreet.learning.next_epoch import believed_before, learn, open_epoch
+from discreet.learning.next_epoch import Believed, believed_before, learn, open_epoch
 from discreet.learning.posterior import Posterior
-from discreet.learning.prefix_belief import PrefixBelief
 from discreet.learning.search import Score, first_of_best, maximise
 from discreet.privacy.budget import GaussianPrivacy, NonPrivate
 from discreet.storage import canonical
@@ -36,13 +35,15 @@ class Recommendation:
     """The action with the highest posterior mean, that mean, and its 95% credible interval.
 
     Under `confidence="theory"` the interval is that of Theorem 1, for all actions at once.
-    `chosen` is the position among the candidates, where candidates were given.
+    `chosen` is the position among the candidates, where candidates were given. Elimination also
+    proves that no action is better by more than `gap` (see `Study.certificate`).
     """
 
     action: dict[str, Value]
     mean: float
     interval: tuple[float, float]
     chosen: int | None = None
+    gap: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ class Study:
                 previous = release.digest
 
     @classmethod
-    def begun(cls, belief: Belief | PrefixBelief) -> "Study":
+    def begun(cls, belief: Believed) -> "Study":
         """A study that has not begun, and starts from this belief."""
         return cls(belief.plan)._believing(belief)
 
@@ -124,7 +125,7 @@ class Study:
         return self.epochs[-1]
 
     @cached_property
-    def belief(self) -> Belief | PrefixBelief:
+    def belief(self) -> Believed:
         """What the releases teach, starting from the plan's prior."""
         belief = believed_before(self.plan)
         for epoch, release in zip(self.epochs, self.releases, strict=False):
@@ -187,6 +188,8 @@ class Study:
         0
         """
         plan, posterior, chosen = self.plan, self.posterior, None
+        if candidates is None and isinstance(self.belief, Remaining):
+            return _surest(plan, self.belief)
         if candidates is not None:
             if context is not None:
                 raise InvalidArgument("context", "none beside candidates, which have its values")
@@ -200,6 +203,11 @@ class Study:
         spread = self.belief.margin(std) * plan.half_width
         interval = (mean - spread, mean + spread)
         return Recommendation(plan.domain.decode(point[0]), mean, interval, chosen)
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What elimination proves of the releases so far; None for plans that play otherwise."""
+        return self.belief.certificate if isinstance(self.belief, Remaining) else None
 
     def _highest(self, context: Mapping[str, object] | None) -> Floats:
         """The scaled point with the highest posterior mean, as the only row."""
@@ -245,10 +253,20 @@ class Study:
         private = isinstance(self.plan.privacy, NonPrivate) or all(r.private for r in self.releases)
         return bool(self.simulated) or not private
 
-    def _believing(self, belief: Belief | PrefixBelief, **parts: object) -> "Study":
+    def _believing(self, belief: Believed, **parts: object) -> "Study":
         study = replace(self, **parts)
         study.__dict__["belief"] = belief
         return study
+
+
+def _surest(plan: Plan, belief: Remaining) -> Recommendation:
+    """The active arm with the highest estimate."""
+    best = belief.best
+    mean = float(belief.estimates[best]) * plan.half_width + plan.centre
+    margin = float(belief.margins[best]) * plan.half_width
+    action = plan.domain.decode(belief.arms.points[best])
+    interval = (mean - margin, mean + margin)
+    return Recommendation(action, mean, interval, gap=belief.certificate.gap)
 
 
 @dataclass(frozen=True, eq=False)

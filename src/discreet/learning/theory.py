@@ -256,6 +256,27 @@ class Assumptions:
         _probability("failure", self.failure)
 
 
+def reward_range(
+    means: tuple[float, float], noise: float, *, rounds: int, failure: float
+) -> tuple[float, float]:
+    """A range for `Plan.rewards` that none of so many rewards leaves, but with this probability.
+
+    For f within `means` and noise that is `noise`-sub-Gaussian, each of T rewards is further than
+    r from f with probability at most 2 exp(-r^2 / (2 rho^2)). So (the errata's clipping rule)
+
+        r = rho sqrt(2 ln(2 T / zeta))
+
+    >>> low, high = reward_range((-1.0, 1.0), 0.1, rounds=10_000, failure=0.05)
+    >>> round(low, 3), round(high, 3)
+    (-1.508, 1.508)
+    """
+    low, high = (checks.number("means", end) for end in means)
+    spread = checks.number("noise", noise, at_least=0.0)
+    tails = 2.0 * checks.count("rounds", rounds) / _probability("failure", failure)
+    margin = spread * math.sqrt(2.0 * math.log(tails))
+    return low - margin, high + margin
+
+
 def width(
     spectrum: Spectrum, assumptions: Assumptions, *, rounds: int, log_determinant: float, side: int
 ) -> float:

@@ -93,11 +93,19 @@ class Privatizer(OneCopy):
             self._sums.add(announced[0])
 
     def tell(self, *events: Told) -> None:
-        """Users answered: encode their rounds and add each once."""
-        points = np.array([self.session.close(event.number).point for event in events])
-        rewards = np.array([self._plan.centred(event.reward) for event in events])
+        """Users answered: encode their rounds and add each once.
+
+        Elimination's phases know which arms were asked, so it takes late answers for silence.
+        """
+        closed = [self.session.close(event.number).point for event in events]
+        first = self._epoch.first if self._plan.eliminates else 0
+        in_time = [i for i, event in enumerate(events) if event.number >= first]
+        if not in_time:
+            return
+        points = np.array([closed[i] for i in in_time])
+        rewards = np.array([self._plan.centred(events[i].reward) for i in in_time])
         newest = self._rounds[0]
-        for start in range(0, len(events), TOGETHER):
+        for start in range(0, len(rewards), TOGETHER):
             some = slice(start, start + TOGETHER)
             self._look(points[some], rewards[some], newest.looks[0])
         newest.add(points, rewards)
