@@ -67,7 +67,8 @@ class Plan:
       rewards, released in every round unless a `schedule` says otherwise (see `prefix_belief`).
     - `confidence`: of that algorithm, a `"practical"` constant, or `"theory"`: exactly as proven,
       for functions of at most this `norm` (in reward units). With independent noise `"theory"` is
-      elimination: phases that drop arms which are proven not to be best (see `elimination`).
+      elimination: phases that drop arms which are proven not to be best (see `elimination`); under
+      `LocalDP` and what people bring, the paper's Algorithm 3.
     - `buffers`: of `"blt"`; by default the best for the number of releases.
     - `elimination`: its arms, and what is assumed of f (see `Elimination`); rewards are
       `noise_std`-sub-Gaussian around f, by default with half of their range.

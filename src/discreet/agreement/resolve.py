@@ -154,11 +154,15 @@ def confidence_of(
 
 def elimination_of(plan: "Arguments", *, fill: bool) -> Elimination | None:
     """What elimination takes for granted, where the plan runs it; else nothing."""
-    if plan.confidence != "theory" or plan.noise is not None:
+    local = isinstance(plan.privacy, LocalDP) and plan.decisions != "box"
+    if plan.confidence != "theory" or plan.noise is not None or local:
         if plan.elimination is not None:
             raise InvalidArgument(
-                "elimination", "nothing without confidence='theory' and independent noise"
+                "elimination",
+                "nothing without confidence='theory', independent noise and decisions='box'",
             )
+        if plan.confidence == "theory" and plan.noise is None:
+            _check_local_theory(plan)
         return None
     reasons = (
         (
@@ -185,6 +189,18 @@ def elimination_of(plan: "Arguments", *, fill: bool) -> Elimination | None:
             raise InvalidArgument(argument, expectation)
     premises = plan.elimination or Elimination()
     return premises.settled(plan.domain, plan.rewards) if fill else premises
+
+
+def _check_local_theory(plan: "Arguments") -> None:
+    """Refuse what Algorithm 3, on what people bring, is not proven for."""
+    reasons = (
+        (plan.horizon is None, "horizon", "a number of asks: the shift of Algorithm 3 needs it"),
+        (plan.prior is not None, "prior", "nothing with confidence='theory': sums begin at zero"),
+        (isinstance(plan.kernel, Learned), "kernel", "one kernel with confidence='theory'"),
+    )
+    for is_wrong, argument, expectation in reasons:
+        if is_wrong:
+            raise InvalidArgument(argument, expectation)
 
 
 # -- how a round is encoded
@@ -326,7 +342,7 @@ def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Sche
     box = plan.decisions == "box"
     if plan.elimination is not None:
         return _doubling(plan, plan.elimination, features, mu)
-    if plan.noise is not None:
+    if plan.noise is not None or plan.confidence == "theory":
         return Schedule(1, growth=1.01 if plan.horizon is None else 1.0)
     if mu is None:
         return Schedule((10 if box else 5) * plan.domain.dimension, 1.1 if box else 1.05)
@@ -357,7 +373,7 @@ def exploration_of(plan: Arguments) -> Exploration:
 
     Noise explores, too: without it, a little more.
     """
-    if plan.noise is not None or plan.elimination is not None:
+    if plan.noise is not None or plan.confidence == "theory":
         return Exploration(0.0 if plan.confidence == "theory" else OPTIMISM, 0.0, 1)
     if plan.decisions == "box":
         return Exploration(0.0, 0.7)

@@ -16,12 +16,13 @@ from discreet.errors import InvalidArgument, StudyEnded
 from discreet.learning.belief import Belief
 from discreet.learning.elimination import Remaining
 from discreet.learning.epoch import Epoch
+from discreet.learning.local_prefix import ReportSums
 from discreet.learning.policy import Policy, packed
 from discreet.learning.prefix_belief import PrefixBelief
 from discreet.learning.search import Score, maximise, spread
 from discreet.threads import one_thread
 
-Believed = Belief | PrefixBelief | Remaining
+Believed = Belief | PrefixBelief | ReportSums | Remaining
 #: How many different actions an epoch that fills the domain has at most.
 DESIGN = 512
 
@@ -31,6 +32,8 @@ def believed_before(plan: Plan) -> Believed:
     """What is believed before any release."""
     if plan.eliminates:
         return Remaining.before(plan)
+    if plan.confidence == "theory" and plan.is_local:
+        return ReportSums.before(plan)
     return Belief.before(plan) if plan.stream is None else PrefixBelief.before(plan)
 
 
