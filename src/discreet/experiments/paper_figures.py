@@ -71,7 +71,7 @@ def curves_figure(rows: Sequence[Played], symbol: str, path: Path) -> None:
     private = [row for row in rows if math.isfinite(row.epsilon)]
     levels = sorted({level_of(row, symbol) for row in private})
     with settings(SMALL):
-        figure, axes = panels(2, 2, 3.3, sharex=True, sharey=True)
+        figure, axes = panels(2, 2, 3.5, sharex=True, sharey=True)
         for each, level in zip(axes, levels, strict=True):
             own = [row for row in private if level_of(row, symbol) == level]
             for way in COMPARED:
@@ -84,7 +84,7 @@ def curves_figure(rows: Sequence[Played], symbol: str, path: Path) -> None:
             each.set_ylim(bottom=2.0)
             each.set_xlim(0, rows[0].rounds)
         label_outer(axes, 2, "round", "regret so far")
-        figure.legend(*axes[0].get_legend_handles_labels(), ncols=3, loc="outside upper center",
+        figure.legend(*axes[0].get_legend_handles_labels(), ncols=2, loc="outside upper center",
                       frameon=False, handlelength=2.6, columnspacing=1.2)  # fmt: skip
         save_both(figure, path)
 
@@ -223,11 +223,11 @@ def promise_figure(
         for each, look in zip(found, looks, strict=True):
             axes.errorbar(
                 each.rounds, each.mean, yerr=each.sem, capsize=2, markersize=3.5, **look,
-                label=f"{each.model}: T^({each.exponent:.2f} ± {each.error:.2f})",
+                label=each.model,
             )  # fmt: skip
             if each.model in promised:
                 axes.plot(each.rounds, promised[each.model], color=look["color"], linewidth=0.9,
-                          linestyle=(0, (1, 1)), label=f"{each.model}: proven")  # fmt: skip
+                          linestyle=(0, (1, 1)), label=f"{each.model}, proven")  # fmt: skip
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set(xlabel="rounds T", ylabel="regret")

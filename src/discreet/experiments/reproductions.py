@@ -204,7 +204,7 @@ def _no_gap_setting(rows: Sequence[Played]) -> str:
         "Regret against the number of rounds on camelback over its whole box, where actions come "
         f"as near to the best as one likes, ε = {EPSILON:g}, δ = {DELTA:g}, the paper's algorithm "
         "(tree, exact calibration, a tuned constant), elimination as proven, and our default; "
-        f"rewards protected, actions are public. {_runs(rows)} Dashed: what is proven, at every T, "
+        f"rewards protected, actions are public. {_runs(rows)} Dotted: what is proven, at every T, "
         "for elimination and for the paper's algorithm played with its proven width; both theorems "
         "promise an exponent of 0.5 up to logarithms, elimination's with the cost of privacy added "
         "and the paper's with it multiplied. Exponents by least squares over the last octaves."
