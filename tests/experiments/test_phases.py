@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.support.places import ROOT
 
 from discreet.errors import InvalidArgument
 from discreet.experiments import no_gap, tuning
@@ -15,6 +16,7 @@ from discreet.experiments.phases import (
     camelback_plan,
     certified_from,
     exponent,
+    kept_costs,
 )
 from discreet.experiments.theory_checks import STRATEGIES, informative_from
 from discreet.learning.arms import arms_of
@@ -57,6 +59,15 @@ def test_an_exponent_is_that_of_the_mean():
     slope, error = exponent(np.outer([1.0, 2.0, 3.0], rounds**0.3))
     assert slope == pytest.approx(0.3)
     assert error == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_committed_cost_of_privacy_hardly_grows():
+    """Of the committed runs, no dice: two standard errors above, still below T^0.25."""
+    costs = kept_costs(ROOT / "docs/data/privacy-cost.csv")
+    slope, error = exponent(costs)
+    assert slope + 2.0 * error < 0.25
+    page = (ROOT / "docs/theory.md").read_text(encoding="utf-8")
+    assert f"T^({slope:.3f} ± {error:.3f})" in page
 
 
 def test_elimination_is_a_contender_on_camelback_alone():

@@ -19,8 +19,9 @@ from discreet.errors import InvalidArgument
 Value = float | int | str
 #: A net has about so many arms where the plan does not say, and no plan has more than the second.
 USUAL_ARMS, MOST_ARMS = 2500, 4096
-#: The first phase ends when widths are about this share of the spread of f.
-FIRST_WIDTH = 0.125
+#: The first phase ends when widths are about this share of the spread of f. Locally n reports in
+#: one phase tell no more than in two, so it ends sooner.
+FIRST_WIDTH, FIRST_LOCAL_WIDTH = 0.125, 0.5
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,8 @@ def doubling(
     Schedule(first=900, growth=2.0, second=None)
     """
     log = math.sqrt(2.0 * math.log(8.0 * USUAL_ARMS / premises.failure))
-    wanted = (FIRST_WIDTH * spread / log) ** 2  # = (rho^2 m) / n + (s m)^2 / n^2
+    share = FIRST_LOCAL_WIDTH if local else FIRST_WIDTH
+    wanted = (share * spread / log) ** 2  # = (rho^2 m) / n + (s m)^2 / n^2
     a, b = noise**2 * features, (private * features) ** 2
     if local:
         a, b = a + b, 0.0

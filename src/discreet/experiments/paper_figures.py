@@ -237,6 +237,29 @@ def promise_figure(
         save_both(figure, path)
 
 
+def cost_figure(
+    rounds: Sequence[int], costs: Floats, slope: tuple[float, float], path: Path
+) -> None:
+    """What privacy adds to regret at some T, each run and their mean, beside sqrt(T)."""
+    mean, runs = costs.mean(axis=0), len(costs)
+    with settings(SMALL):
+        figure, (axes,) = panels(1, 1, 2.4)
+        axes.plot(rounds, costs.T, color="#00487a", alpha=0.15, linewidth=0.6)
+        axes.errorbar(
+            rounds, mean, yerr=costs.std(axis=0, ddof=1) / math.sqrt(runs), capsize=2,
+            markersize=3.5, label=f"measured: T^({slope[0]:.2f} ± {slope[1]:.2f})", **LOOKS["ours"],
+        )  # fmt: skip
+        root = mean[0] * np.sqrt(np.array(rounds) / rounds[0])
+        axes.plot(
+            rounds, root, color="#777777", linestyle=(0, (3, 3)), linewidth=0.8, label="T^0.5"
+        )
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set(xlabel="rounds T", ylabel="regret(ε = 1) − regret(none)")
+        axes.legend(frameon=False, loc="upper left")
+        save_both(figure, path)
+
+
 def draw_slope(axes: Any, growth: Growth, exponent: float) -> None:
     """A line of this slope from the first point, with its name at the other end."""
     rounds: Floats = np.array(growth.rounds, dtype=np.float64)

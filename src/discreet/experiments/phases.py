@@ -5,7 +5,9 @@ n answers f + N(0, rho^2) add up to n f + N(0, n rho^2). Epochs, encodings, nois
 are those of a study. Nothing is clipped: a plan's range is chosen so that hardly anything would be.
 Everything here is seeded and therefore not private.
 
-    python -m discreet.experiments.phases
+    python -m discreet.experiments.phases docs/data/privacy-cost.csv
+
+prints the numbers of docs/theory.md, and keeps those of what privacy costs in a file.
 """
 
 import math
@@ -14,6 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 
@@ -264,9 +267,17 @@ def exponent(table: Floats) -> tuple[float, float]:
     return slope(table), error
 
 
-def cost_lines(runs: int = 20) -> Iterator[str]:
+def kept_costs(path: Path, runs: int = 20) -> Floats:
+    """What privacy costs, from this file; played and kept there if it does not exist."""
+    if not path.exists():
+        heading = ",".join(str(rounds) for rounds in HORIZONS)
+        np.savetxt(path, privacy_costs(runs), "%.1f", ",", header=heading, comments="")
+    return np.loadtxt(path, delimiter=",", skiprows=1)
+
+
+def cost_lines(table: Floats) -> Iterator[str]:
     """What privacy adds to regret, by horizon, and how it grows."""
-    table = privacy_costs(runs)
+    runs = len(table)
     sem = table.std(axis=0, ddof=1) / math.sqrt(runs)
     for rounds, mean, error in zip(HORIZONS, table.mean(axis=0), sem, strict=True):
         yield f"T = {rounds}: privacy costs {mean:.0f} ± {error:.0f}"
@@ -275,6 +286,7 @@ def cost_lines(runs: int = 20) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    for line in chain(crossing_lines(), promise_lines(), cost_lines()):
+    costs = kept_costs(Path(sys.argv[1]))
+    for line in chain(crossing_lines(), promise_lines(), cost_lines(costs)):
         sys.stdout.write(line + "\n")
         sys.stdout.flush()

@@ -61,7 +61,7 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """How a phase begins: an orthonormal basis of what it estimates, and a design over its arms."""
+    """How a phase begins: a basis of what it estimates, and a design over its arms."""
 
     basis: Floats
     design: Design
@@ -138,6 +138,8 @@ class Remaining:
         if length not in self._opened:
             phi = self.arms.phi[self.active]
             basis = self._basis(phi, length)
+            # Of one length: a design is the same in any coordinates, and rounding is not.
+            basis = basis / np.sqrt(np.square(phi @ basis.T).mean(axis=0))[:, None]
             self._opened[length] = Opened(basis, g_optimal(phi @ basis.T))
         return self._opened[length]
 
