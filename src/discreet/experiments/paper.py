@@ -60,20 +60,22 @@ CHANGES = {
 
 def alpha_trials(runs: int, rounds: int = FIGURE_ROUNDS, seed: int = 0) -> Iterator[Trial]:
     """Its first figure: alpha varies."""
-    yield from _beyond(runs, rounds, seed)
-    for run, way, alpha in product(range(runs), COMPARED, ALPHAS):
-        yield Trial("synthetic", way, alpha, BETA, rounds, seed, run)
+    for run in range(runs):
+        yield from _beyond(run, rounds, seed)
+        for way, alpha in product(COMPARED, ALPHAS):
+            yield Trial("synthetic", way, alpha, BETA, rounds, seed, run)
 
 
 def beta_trials(runs: int, rounds: int = FIGURE_ROUNDS, seed: int = 0) -> Iterator[Trial]:
     """Its second figure: beta varies."""
-    yield from _beyond(runs, rounds, seed)
-    for run, way, beta in product(range(runs), COMPARED, BETAS):
-        yield Trial("synthetic", way, ALPHA, beta, rounds, seed, run)
+    for run in range(runs):
+        yield from _beyond(run, rounds, seed)
+        for way, beta in product(COMPARED, BETAS):
+            yield Trial("synthetic", way, ALPHA, beta, rounds, seed, run)
 
 
-def _beyond(runs: int, rounds: int, seed: int) -> Iterator[Trial]:
-    for run, way in product(range(runs), BEYOND):
+def _beyond(run: int, rounds: int, seed: int) -> Iterator[Trial]:
+    for way in BEYOND:
         yield Trial("synthetic", way, math.inf, 0.0, rounds, seed, run)
 
 
