@@ -75,7 +75,7 @@ def outlook(plan: Plan, phase: int, asked: int, asks: int, reach: float, active:
         log=log_factor(arms.failure, phase, active),
         clip=clip,
         noise=plan.noise_of_sum(encoding, asks).noise.cross,
-        cut=math.ldexp(asks, -encoding.bits) * math.sqrt(m),
+        cut=math.ldexp(2 * asks, -encoding.bits) * math.sqrt(m),
     )
 
 

@@ -90,7 +90,8 @@ class Phase:
         counts = epoch.policy.asked(release.asks).astype(np.float64)
         g: Floats = encoding.along(menu)
         cross = encoding.decode(plan.map, release.integers, asks=release.asks).cross
-        cut = np.full(len(rows), math.ldexp(release.asks, -encoding.bits))
+        # Answers are truncated; noise, of one release or of every report, is rounded.
+        cut = np.full(len(rows), math.ldexp(2 * release.asks, -encoding.bits))
         if not encoding.is_noisy:
             cross, g, cut = rows @ cross, g @ rows.T, cut * np.abs(rows).sum(axis=1)
         predicted = (g * counts[:, None]).T @ (menu @ encoding.residual.prediction)
