@@ -284,6 +284,29 @@ def test_a_declared_misfit_is_in_the_width():
         assert contained == covered
 
 
+def test_coin_flips_are_never_clipped():
+    """Rewards at the ends of their range: a residual from a prediction could be wider than it."""
+    plan = make_plan(
+        rewards=(0.0, 1.0), noise_std=None, elimination=Elimination(net=20), horizon=None
+    )
+    rng = np.random.default_rng(9)
+
+    def flip(trial):
+        mean = 0.9 * float(bump(np.array([[trial.action["dose"] / 10]]))[0])
+        return float(rng.random() < mean)
+
+    bandit = run_bandit(plan, flip, 1200)
+    bandit.finish()
+    for epoch in bandit.study.epochs:
+        residual = epoch.encoding.residual
+        predicted = plan.map(epoch.policy.menu) @ residual.prediction
+        for end in (-1.0, 1.0):
+            assert (np.abs(end - predicted) <= residual.width * (1 + 1e-12)).all()
+    belief = bandit.study.belief
+    truth = (0.9 * bump(belief.arms.points) - plan.centre) / plan.half_width
+    assert (np.abs(belief.estimates - truth) <= belief.margins).all()
+
+
 def test_the_bound_grows_slower_than_rounds_and_privacy_is_added():
     plans = {
         name: class_plan(privacy)

@@ -350,8 +350,8 @@ MUTANTS = (
     Mutant(
         "a phase of elimination with half of its noise",
         "learning/elimination.py",
-        "Residual(self.theta, width), plan.mu, 1.0, rounds)",
-        "Residual(self.theta, width), 2.0 * (plan.mu or 0.5), 1.0, rounds)",
+        "Residual(prediction, width), plan.mu, 1.0, rounds)",
+        "Residual(prediction, width), 2.0 * (plan.mu or 0.5), 1.0, rounds)",
         (
             "tests/promises/test_elimination_sensitivity.py::test_no_two_rounds_of_a_phase_are_further_apart_than_mu",
             "tests/learning/test_elimination.py::test_a_study_goes_on_after_a_restart",

@@ -180,7 +180,9 @@ class Remaining:
         """Residuals from the last estimate, clipped where none falls, along the whitened design."""
         plan, width = self.plan, self._outlook(length).clip
         rounds = plan.most_rounds(first, length)
-        fitted = RewardEncoding.fit(plan.map, Residual(self.theta, width), plan.mu, 1.0, rounds)
+        # At the full width only rewards themselves are never clipped, by the range of the plan.
+        prediction = self.theta if width < 1.0 else np.zeros_like(self.theta)
+        fitted = RewardEncoding.fit(plan.map, Residual(prediction, width), plan.mu, 1.0, rounds)
         if plan.mu is None:
             return fitted
         return replace(fitted, directions=self.opened(length).directions)
