@@ -1,4 +1,4 @@
-"""Write what is generated: docs/cli.md, the tables of docs/protocol.md, and their pictures."""
+"""Write what is generated: docs/cli.md, docs/theory-example.md, protocol tables, pictures."""
 
 import io
 import sys
@@ -20,6 +20,8 @@ DRAWING = Path(__file__).parent / "images" / "round.svg"
 ROOMS = Path(__file__).parent / "images" / "rooms.svg"
 PAGE = Path(__file__).parent / "cli.md"
 PROTOCOL = Path(__file__).parent / "protocol.md"
+THEORY = Path(__file__).parent / "theory-example.md"
+EXAMPLE = Path(__file__).parent / "examples" / "elimination.toml"
 BEGIN = "<!-- written by make docs: the table of discreet.protocol.{} -->"
 END = "<!-- end -->"
 
@@ -40,6 +42,29 @@ def reference() -> str:
         text = "\n".join(line.rstrip() for line in captured.getvalue().strip().splitlines())
         pages += [f"## {heading}", "", "```", text, "```", ""]
     return "\n".join(pages)
+
+
+def theory() -> str:
+    """What `discreet theory` says of the example plan."""
+    with redirect_stdout(io.StringIO()) as captured:
+        typer.main.get_command(app).main(
+            ["theory", "--plan", str(EXAMPLE)], prog_name="discreet", standalone_mode=False
+        )
+    text = "\n".join(line.rstrip() for line in captured.getvalue().strip().splitlines())
+    return "\n".join(
+        [
+            "# The theory of a plan, in numbers",
+            "",
+            "Written by `make docs`. `discreet theory --plan docs/examples/elimination.toml` says:",
+            "",
+            "```",
+            text,
+            "```",
+            "",
+            "[The theory](theory.md) has the theorems.",
+            "",
+        ]
+    )
 
 
 def life_of_a_round() -> str:
@@ -70,6 +95,7 @@ def protocol(page: str) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(reference(), encoding="utf-8")
+    THEORY.write_text(theory(), encoding="utf-8")
     PROTOCOL.write_text(protocol(PROTOCOL.read_text(encoding="utf-8")), encoding="utf-8")
     DRAWING.write_text(drawing.drawn(), encoding="utf-8")
     ROOMS.write_text(rooms.drawn(), encoding="utf-8")

@@ -15,6 +15,7 @@ from discreet import (
     Box,
     Categorical,
     DiscreetError,
+    Elimination,
     Exploration,
     Integer,
     JointDP,
@@ -184,6 +185,37 @@ def test_a_file_may_look_again(tmp_path):
     assert read_plan(written(tmp_path, LOOKED)).digest == looked_as_written().digest
 
 
+ELIMINATES = """
+confidence = "theory"
+norm = 2
+noise_std = 0.1
+domain.coordinates = { dose = [0, 10], arm = { type = "Categorical", values = ["a", "b"] } }
+privacy = { type = "JointDP", epsilon = 1.0, delta = 0.001 }
+
+[elimination]
+arms = [[2.5, "a"], [5, "b"], [7.5, "b"]]
+means = [0.1, 0.9]
+silence = 0.01
+"""
+
+
+def eliminates_as_written():
+    return Plan(
+        confidence="theory",
+        norm=2.0,
+        noise_std=0.1,
+        domain=Box({"dose": (0, 10), "arm": Categorical(("a", "b"))}),
+        privacy=JointDP(1.0, 0.001),
+        elimination=Elimination(
+            arms=((2.5, "a"), (5.0, "b"), (7.5, "b")), means=(0.1, 0.9), silence=0.01
+        ),
+    )
+
+
+def test_a_file_may_eliminate(tmp_path):
+    assert read_plan(written(tmp_path, ELIMINATES)).digest == eliminates_as_written().digest
+
+
 def test_every_field_of_a_plan_can_be_written():
     """A new field of `Plan` belongs into the texts above, or must be read in another way."""
     names = {field.name for field in ARGUMENTS}
@@ -192,6 +224,7 @@ def test_every_field_of_a_plan_can_be_written():
         WHOLE: as_written(),
         CORRELATED: correlated_as_written(),
         LOOKED: looked_as_written(),
+        ELIMINATES: eliminates_as_written(),
     }
     said = {name: plan for text, plan in texts.items() for name in tomllib.loads(text)}
     assert names - said.keys() == {"prior"}  # see "an earlier study" below

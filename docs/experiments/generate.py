@@ -6,6 +6,7 @@ python docs/experiments/generate.py
 import re
 from pathlib import Path
 
+from discreet.experiments import paper_figures, phases
 from discreet.experiments.contenders import Played, Trial
 from discreet.experiments.paper_table import slopes, table, trials
 from discreet.experiments.reproductions import NAMES, REPRODUCTIONS, Name, Scale, page_of
@@ -13,6 +14,7 @@ from discreet.experiments.sweep import job_of, read_runs
 
 HERE = Path(__file__).parent
 PAGE = HERE / "README.md"
+COSTS = HERE.parent / "data" / "privacy-cost.csv"
 MORE = HERE.parent / "data" / "paper-table.csv"
 COMMAND = "discreet reproduce {} --out docs/experiments"
 
@@ -53,7 +55,15 @@ def written(page: str) -> str:
     return page
 
 
+def draw_costs() -> None:
+    """What privacy adds to elimination's regret, for the theory page."""
+    costs = phases.kept_costs(COSTS)
+    place = HERE.parent / "images" / "privacy-cost"
+    paper_figures.cost_figure(phases.HORIZONS, costs, phases.exponent(costs), place)
+
+
 if __name__ == "__main__":
+    draw_costs()
     for each in NAMES:
         found = rows_of(each)
         REPRODUCTIONS[each].draw(found, HERE / each)

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from discreet.agreement.elimination import Elimination
     from discreet.agreement.plan import Exploration, Plan, Schedule
     from discreet.bandit import Bandit
     from discreet.domain.box import Box, Categorical, Continuous, Integer
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         Product,
         SquaredExponential,
     )
+    from discreet.learning.elimination import Certificate
     from discreet.learning.study import Recommendation, Study
     from discreet.plan_file import read_plan
     from discreet.privacy.budget import (
@@ -49,10 +51,12 @@ __all__ = [
     "Box",
     "Categorical",
     "Categories",
+    "Certificate",
     "Client",
     "Continuous",
     "Custodian",
     "DiscreetError",
+    "Elimination",
     "Exploration",
     "GaussianPrivacy",
     "Integer",
@@ -106,10 +110,12 @@ _PLACES = {
         "Product",
         "SquaredExponential",
     ),
+    "agreement.elimination": ("Elimination",),
     "agreement.plan": ("Exploration", "Plan", "Schedule"),
     "plan_file": ("read_plan",),
     "protocol.publisher": ("Publisher",),
     "protocol.server": ("Server",),
+    "learning.elimination": ("Certificate",),
     "learning.study": ("Recommendation", "Study"),
 }
 _PLACE_OF = {name: module for module, names in _PLACES.items() for name in names}

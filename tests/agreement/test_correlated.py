@@ -27,6 +27,7 @@ from discreet import (
 from discreet.agreement.release import Release
 from discreet.errors import InvalidArgument, Refused, StudyEnded
 from discreet.learning.epoch import Epoch
+from discreet.learning.information import volume
 from discreet.learning.prefix_belief import PrefixBelief, Proven
 from discreet.learning.theory import width
 from discreet.privacy.clipping import Noise, Residual
@@ -354,6 +355,7 @@ def test_in_theory_it_scores_by_the_theorem():
         rounds=3,
         log_determinant=np.linalg.slogdet(V)[1],
         side=len(V),
+        volume=volume(plan.map, 3, proven.assumptions.regularisation + proven.spectrum.smallest),
     )
     x = np.linspace(0, 1, 7)[:, None]
     phi, inverse = plan.map(x), np.linalg.inv(V)

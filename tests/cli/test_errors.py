@@ -103,6 +103,13 @@ BAD = {
         ["--set", "domain.coordinates.x=[0,1]"], ["--set", "decisions=candidates"],
         ["--set", "privacy.type=JointDP"], ["--set", "prior=no.json"],
     ],
+    "theory": [
+        *PLANS, [], ["--plan", "empty.toml"], ["--plan", "half.toml"],
+        ["--plan", f"{ROOT}/docs/examples/dosing.toml"],
+        *[["--plan", f"{ROOT}/docs/examples/elimination.toml", *change] for change in SETS],
+        ["--plan", f"{ROOT}/docs/examples/elimination.toml", "--norm", "nan"],
+        ["--plan", f"{ROOT}/docs/examples/elimination.toml", "--uniform", "0"],
+    ],
 }  # fmt: skip
 
 

@@ -147,6 +147,11 @@ def test_the_command_line_page_is_current():
     assert page == load("generate").reference(), "run make docs"
 
 
+def test_the_theory_page_says_what_the_command_says():
+    page = (DOCS / "theory-example.md").read_text(encoding="utf-8")
+    assert page == load("generate").theory(), "run make docs"
+
+
 def test_the_tables_of_a_round_and_of_an_epoch_are_current():
     page = (DOCS / "protocol.md").read_text(encoding="utf-8")
     generate = load("generate")

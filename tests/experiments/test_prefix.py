@@ -10,6 +10,7 @@ from discreet import Box, Categorical
 from discreet.errors import InvalidArgument
 from discreet.experiments.prefix import PrefixPlayer, View, release_times, simulate_prefix
 from discreet.features.kernels import SquaredExponential
+from discreet.learning.information import volume
 from discreet.learning.prefix_belief import Practical, Prefix, Proven
 from discreet.learning.theory import width
 from discreet.privacy.clipping import Noise
@@ -142,6 +143,7 @@ def test_as_proven_it_scores_by_the_theorem():
         rounds=7,
         log_determinant=np.linalg.slogdet(V)[1],
         side=len(V),
+        volume=volume(plan.map, 7, proven.assumptions.regularisation + proven.spectrum.smallest),
     )
     found, x = proven.estimated(plan, prefix), rng.random((5, 2))
     view = View.of(found, proven.width(prefix, found))

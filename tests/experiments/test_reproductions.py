@@ -13,7 +13,7 @@ from discreet.cli.program import app, main
 from discreet.experiments import paper_figures, reproductions
 from discreet.experiments.contenders import Played
 from discreet.experiments.kernel_errors import measure, wanted
-from discreet.experiments.paper import CHANGES, COMPARED, STEPS
+from discreet.experiments.paper import BEYOND, CHANGES, COMPARED, STEPS
 from discreet.experiments.paper import NAMES as LABELS
 from discreet.experiments.reproductions import NAMES, REPRODUCTIONS, Scale, page_of, reproduce
 from discreet.experiments.sweep import job_of, read_runs, write_runs
@@ -82,7 +82,8 @@ def test_a_panel_has_a_curve_and_a_band_for_every_way(drawn, tmp_path):
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == ["α = 0.1", "α = 0.5", "α = 1", "α = 10"]
     for axes in figure.axes:
-        assert [line.get_label() for line in axes.get_lines()] == [LABELS[w] for w in COMPARED]
+        labels = [line.get_label() for line in axes.get_lines()]
+        assert labels == [*(LABELS[way] for way in COMPARED), *BEYOND.values()]
         assert len(axes.collections) == len(COMPARED)
     line = figure.axes[2].get_lines()[2]
     costs = [r.regret for r in rows if r.way == "ours" and r.epsilon == 1.0]
@@ -125,7 +126,7 @@ def test_runs_of_one_name_serve_the_others_of_a_folder(tmp_path, monkeypatch):
     write_runs(Played, tmp_path / "figure-alpha.csv", made_up("figure-alpha", Scale(quick=True)))
     known = reproductions.siblings("figure-beta", tmp_path)
     wanted_jobs = set(REPRODUCTIONS["figure-beta"].jobs(Scale(quick=True)))
-    assert sum(job_of(type(next(iter(wanted_jobs))), row) in wanted_jobs for row in known) == 3 * 4
+    assert sum(job_of(type(next(iter(wanted_jobs))), row) in wanted_jobs for row in known) == 5 * 4
 
 
 def test_quick_is_a_small_part_of_everything():

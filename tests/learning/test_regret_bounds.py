@@ -9,12 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidArgument, OutOfReach
-from discreet.learning.regret_bounds import (
-    crossover,
+from discreet.features.choose import choose
+from discreet.features.kernels import Additive, Matern, Polynomial, SquaredExponential
+from discreet.learning.information import (
+    GainRate,
+    approximate_volume,
+    gain_rate,
     information_gain,
-    prior_bound,
-    regret_bound,
+    volume,
 )
+from discreet.learning.regret_bounds import crossover, prior_bound, regret_bound
 from discreet.learning.theory import Assumptions, Spectrum, calibrated, width
 from discreet.privacy.correlation import SquareRoot, Tree
 
@@ -152,3 +156,71 @@ def test_what_makes_no_sense_is_refused(call, argument):
     with pytest.raises(InvalidArgument) as caught:
         call()
     assert caught.value.argument == argument
+
+
+# -- volumes
+
+
+MAPS = {
+    "one coordinate": choose(SquaredExponential(0.3), widths=np.ones(1), error=1e-4),
+    "two": choose(SquaredExponential(0.5), widths=np.ones(2), error=1e-3),
+    "Matern": choose(Matern(1.5, 0.4), widths=np.ones(1), error=3e-2),
+    "a sum": choose(Additive.over(SquaredExponential(0.4), 2), widths=np.ones(2), error=1e-2),
+    "a polynomial": choose(Polynomial(3), widths=np.ones(2)),
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("floor", [1.0, 40.0])
+def test_no_actions_have_more_volume_than_said(name, floor):
+    """Greedy actions, and actions all alike or spread evenly."""
+    features = MAPS[name]
+    rng = np.random.Generator(np.random.Philox(8))
+    phi = features(rng.random((300, features.inputs)))
+    for rounds in (1, 30, 300):
+        said = volume(features, rounds, floor)
+        greedy = information_gain(phi, rounds=rounds, noise_variance=floor)
+        assert log_volume(phi[:rounds], floor) <= said * (1 + 1e-12)
+        assert 2.0 * greedy.gain <= said * (1 + 1e-12)
+        assert said <= features.dimension * math.log1p(rounds / (features.dimension * floor)) + 1e-9
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), rounds=st.integers(1, 40), floor=st.floats(1.0, 30.0))
+def test_an_approximate_kernel_adds_at_most_what_concavity_allows(seed, rounds, floor):
+    kernel = SquaredExponential(0.3)
+    rough = choose(kernel, widths=np.ones(1), error=0.05)
+    x = np.random.Generator(np.random.Philox(seed)).random((rounds, 1))
+    gain = np.linalg.slogdet(np.eye(rounds) + kernel(x, x) / floor)[1] / 2
+    said = approximate_volume(gain, rounds=rounds, error=rough.error_bound, floor=floor)
+    assert log_volume(rough(x), floor) <= said + 1e-9
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 10**6), rounds=st.integers(1, 200), floor=st.floats(1.0, 100.0))
+def test_a_kernel_error_moves_an_estimate_by_at_most_either_form(seed, rounds, floor):
+    rng = np.random.Generator(np.random.Philox(seed))
+    phi, error = unit_rows(rounds, 5, seed), rng.choice([-1.0, 1.0], rounds)
+    V = phi.T @ phi + floor * np.eye(5)
+    moved = phi.T @ error
+    length = math.sqrt(moved @ np.linalg.solve(V, moved))
+    assert length <= min(rounds / math.sqrt(floor), math.sqrt(rounds)) + 1e-9
+
+
+def test_the_width_takes_the_smaller_form_and_the_smaller_volume():
+    rough = Assumptions(norm=1.0, noise=0.0, error=0.01)
+    short, long = (width(CALM, rough, rounds=t, log_determinant=0.0, side=1) for t in (1, 10_000))
+    plain = width(CALM, WORLD, rounds=1, log_determinant=0.0, side=1)
+    assert short == pytest.approx(2.5 + 0.01 / math.sqrt(2.0))
+    assert long == pytest.approx(2.5 + 1.0)
+    wide = width(CALM, WORLD, rounds=1, log_determinant=50.0, side=1)
+    assert width(CALM, WORLD, rounds=1, log_determinant=50.0, side=1, volume=3.0) < wide
+    assert plain <= wide
+
+
+def test_rates_of_information():
+    assert gain_rate(SquaredExponential(0.2), 2) == GainRate(0.0, 3.0)
+    assert gain_rate(Matern(1.5), 1) == GainRate(0.25, 0.75)
+    assert gain_rate(Polynomial(3), 4).power == 0.0
+    with pytest.raises(InvalidArgument, match="one kernel"):
+        gain_rate(Additive.over(Matern(1.5), 2), 2)

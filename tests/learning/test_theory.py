@@ -14,6 +14,7 @@ from discreet.errors import InvalidArgument
 from discreet.experiments.theory_checks import symmetric, tightness, worst_share
 from discreet.features.choose import choose
 from discreet.features.kernels import SquaredExponential
+from discreet.learning.information import volume
 from discreet.learning.theory import (
     COUNTED,
     Assumptions,
@@ -24,10 +25,11 @@ from discreet.learning.theory import (
     largest_std,
     log_determinant,
     mean_length,
+    reward_range,
     width,
 )
 from discreet.privacy.clipping import Noise
-from discreet.privacy.correlation import BLT, Independent, SquareRoot, Tree
+from discreet.privacy.correlation import BLT, Independent, SquareRoot, State, Tree
 from discreet.simulation.problems import find_problem
 
 FEATURES = choose(SquaredExponential(0.4), widths=np.ones(1), error=1e-2)
@@ -195,7 +197,7 @@ def test_the_width_is_the_sum_of_the_errata():
     expected = (
         2.0 * math.sqrt(3.0 + 3.0)
         + 0.5 * math.sqrt(2 * math.log(10.0) + 10.0 - 4 * math.log(4.0))
-        + 50 * 2.0 * 0.01 / 2.0
+        + math.sqrt(50) * 2.0 * 0.01
         + 0.5
     )
     assert found == pytest.approx(expected, rel=1e-12)
@@ -223,9 +225,69 @@ def test_widths_contain_the_function_in_every_round(strategy):
     assert 0.1 < max(shares) <= 1.0
 
 
+def failed_runs(strategy, runs, rounds, mu=1.0):
+    """Of runs that play the upper bound, in how many the truth leaves the width somewhere."""
+    rng, points = generator(4), np.linspace(0.0, 1.0, 40)[:, None]
+    phi, noise = FEATURES(points), calibrated(strategy, releases=rounds, mu=mu)
+    world = Assumptions(norm=1.0, noise=0.1, error=FEATURES.error_bound)
+    spectrum = Spectrum.joint(strategy, noise, dimension=M, releases=rounds, failure=0.05)
+    entries, failed = M * (M + 1) // 2, 0
+    for _ in range(runs):
+        centres, weights = rng.random((3, 1)), rng.dirichlet(np.ones(3)) * rng.choice([-1, 1], 3)
+        truth = SquaredExponential(0.4)(points, centres) @ weights
+        state = State.start(strategy, size=entries + M, horizon=rounds)
+        gram, cross, chosen, within = np.zeros((M, M)), np.zeros(M), int(rng.integers(40)), True
+        for t in range(1, rounds + 1):
+            gram += np.outer(phi[chosen], phi[chosen])
+            cross += phi[chosen] * (truth[chosen] + 0.1 * rng.standard_normal())
+            drawn, state = strategy.advance(state, rng.standard_normal(entries + M))
+            noisy = gram + noise.gram * symmetric(drawn[None, :entries], M)[0]
+            found = estimate(
+                FEATURES,
+                noisy,
+                cross + noise.cross * drawn[entries:],
+                regularisation=world.regularisation,
+                shift=spectrum.shift,
+            )
+            floor = world.regularisation + spectrum.smallest
+            W = width(
+                spectrum,
+                world,
+                rounds=t,
+                log_determinant=log_determinant(found),
+                side=M,
+                volume=volume(FEATURES, t, floor),
+            )
+            margin = W * np.linalg.norm(phi @ found.whitening.T, axis=1) + world.error
+            off = np.abs(truth - phi @ found.coefficients)
+            within &= bool((off <= margin).all())
+            chosen = int(np.argmax(phi @ found.coefficients + margin))
+        failed += not within
+    return failed
+
+
+@pytest.mark.parametrize("strategy", [Tree(), Independent()])
+def test_widths_contain_the_function_in_nine_runs_of_ten(strategy):
+    """200 runs, each of which may fail with probability 0.1: more than 50 failures would have a
+    probability below 1e-9 (binomial tail)."""
+    assert failed_runs(strategy, runs=200, rounds=10) <= 50
+
+
+def test_rewards_leave_their_range_as_rarely_as_said():
+    """1,000 studies of 1,000 Gaussian rewards, each leaving with probability at most 0.05: more
+    than 100 of them would have a probability below 1e-9 (binomial tail)."""
+    low, high = reward_range((-1.0, 1.0), 0.3, rounds=1000, failure=0.05)
+    rng = np.random.Generator(np.random.Philox(6))
+    ends = rng.choice([-1.0, 1.0], (1000, 1000)) + 0.3 * rng.standard_normal((1000, 1000))
+    left = ((ends < low) | (ends > high)).any(axis=1)
+    assert 0 < left.sum() <= 100
+
+
 @pytest.mark.parametrize(
     ("call", "argument"),
     [
+        (lambda: reward_range((0.0, 1.0), 0.1, rounds=0, failure=0.1), "rounds"),
+        (lambda: reward_range((0.0, 1.0), 0.1, rounds=9, failure=0.0), "failure"),
         (lambda: estimate(FEATURES, np.eye(2), np.ones(M), regularisation=1.0), "gram, cross"),
         (lambda: estimate(FEATURES, np.eye(M), np.ones(M), regularisation=0.0), "regularisation"),
         (

@@ -405,4 +405,30 @@ MUTANTS = (
             "tests/promises/test_side_doors.py::test_nothing_of_one_user_reaches_an_action_of_another_in_the_same_epoch",
         ),
     ),
+    Mutant(
+        "a late answer counts where a phase knows its asks",
+        "trusted/privatizer.py",
+        "first = self._epoch.first if self._plan.eliminates else 0",
+        "first = 0",
+        (
+            "tests/promises/test_elimination_sensitivity.py::test_a_late_answer_moves_no_release_of_elimination",
+        ),
+    ),
+    Mutant(
+        "a phase of elimination with half of its noise",
+        "learning/elimination.py",
+        "Residual(prediction, width), plan.mu, 1.0, rounds)",
+        "Residual(prediction, width), 2.0 * (plan.mu or 0.5), 1.0, rounds)",
+        (
+            "tests/promises/test_elimination_sensitivity.py::test_no_two_rounds_of_a_phase_are_further_apart_than_mu",
+            "tests/learning/test_elimination.py::test_a_study_goes_on_after_a_restart",
+        ),
+    ),
+    Mutant(
+        "elimination chooses from what people bring",
+        "agreement/resolve.py",
+        'plan.decisions != "box",\n            "decisions",',
+        'False,\n            "decisions",',
+        ("tests/learning/test_elimination.py::test_what_does_not_go_together_is_refused",),
+    ),
 )

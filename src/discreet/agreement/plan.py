@@ -6,7 +6,6 @@ field of it is filled in again; one that a stored plan does not have means what 
 there was such a field.
 """
 
-import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -25,17 +24,19 @@ from discreet.agreement.beginning import (
     first_actions,
     start_action,
 )
+from discreet.agreement.cautions import cautions
 from discreet.agreement.correlated import Correlated, stream_of
+from discreet.agreement.elimination import Elimination
+from discreet.agreement.plan_features import chosen_features
 from discreet.agreement.prior import Prior
 from discreet.agreement.resolve import MOST_ASKS, MOST_DRAWS, Confidence, Decisions
 from discreet.agreement.schedule import Exploration, Schedule
 from discreet.agreement.wording import Wording
 from discreet.arrays import Floats
 from discreet.domain.box import Box
-from discreet.errors import InvalidArgument, LargeDelta, OutOfReach, ShortHorizon
-from discreet.features.choose import FeatureChoice, choose
+from discreet.errors import InvalidArgument
+from discreet.features.choose import FeatureChoice
 from discreet.features.kernels import Kernel, SquaredExponential, on_columns
-from discreet.features.leading import POINTS, Coordinate, leading_features
 from discreet.features.maps import FeatureMap
 from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.clipping import Residual
@@ -46,8 +47,6 @@ from discreet.privacy.streams import NoiseChoice, Stream, fitted_buffers
 from discreet.storage import canonical
 
 T = TypeVar("T")
-#: So many people, over mu, teach something where these bring contexts or candidates.
-ENOUGH = 100
 #: What stands before the promise of a plan whose noise came from a seed.
 SIMULATED = "A simulation: nothing here is private. With real noise the plan would promise:"
 
@@ -80,8 +79,12 @@ class Plan:
       root"` or `"blt"`. The study then runs the paper's algorithm: prefix sums of fixed clipped
       rewards, released in every round unless a `schedule` says otherwise (see `prefix_belief`).
     - `confidence`: of that algorithm, a `"practical"` constant, or `"theory"`: exactly as proven,
-      for functions of at most this `norm` (in reward units).
+      for functions of at most this `norm` (in reward units). With independent noise `"theory"` is
+      elimination: phases that drop arms which are proven not to be best (see `elimination`); under
+      `LocalDP` and what people bring, the paper's Algorithm 3.
     - `buffers`: of `"blt"`; by default the best for the number of releases.
+    - `elimination`: its arms, and what is assumed of f (see `Elimination`); rewards are
+      `noise_std`-sub-Gaussian around f, by default with half of their range.
     - `looks`: how a round's budget is divided over the release of its own epoch and the next ones,
       as weights whose squares add up to at most 1; by default four where that is proven, else one.
     - `explore`: the actions of the first asks: a list of them, or a region, a `Box` of some
@@ -122,14 +125,15 @@ class Plan:
     explore: FirstActions | None = field(default=None, metadata=canonical.OPTIONAL)
     start: Mapping[str, Setting] | None = field(default=None, metadata=canonical.OPTIONAL)
     public_contexts: ContextLaws | None = field(default=None, metadata=canonical.OPTIONAL)
+    elimination: Elimination | None = field(default=None, metadata=canonical.OPTIONAL)
     wording: Wording | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self._check_arguments()
         self._resolve("wording", Wording.of(self))
         self._settle(fill=True)
-        self._warn_of_large_delta()
-        self._warn_of_short_horizon()
+        for message, kind in cautions(self):
+            warnings.warn(message, kind, stacklevel=3)
 
     @classmethod
     def restored(cls, **stored: Any) -> "Plan":
@@ -175,12 +179,14 @@ class Plan:
             raise InvalidArgument("plan", "one that is resolved")
         self._resolve("decisions", resolve.decisions_of(self.decisions, self.domain))
         if isinstance(self.features, str):
-            self._resolve("features", self._chosen_features(self.features))
+            self._resolve("features", chosen_features(self, self.features))
         self._resolve("noise", resolve.noise_of(self.noise, self.privacy, self.kernel, self.prior))
         rule = (self.confidence, self.noise, self.norm, self.buffers, self.exploration)
         self._resolve("confidence", resolve.confidence_of(*rule))
+        self._resolve("elimination", resolve.elimination_of(self, fill=fill))
         self._resolve("encoding", resolve.encoding_of(self, self.map))
-        looks = resolve.looks_of(self.looks, self._encoding_name, self.privacy, fill=fill)
+        again = fill and not self.eliminates
+        looks = resolve.looks_of(self.looks, self._encoding_name, self.privacy, fill=again)
         self._resolve("looks", looks)
         if self.schedule is None:  # the mu of correlated noise depends on it
             mu = self.mu if self.noise is None else None
@@ -204,68 +210,6 @@ class Plan:
             rounds = (self.horizon or MOST_ASKS) + self.expire_after
             nothing = Residual(np.zeros(self.map.dimension), 1.0)
             self.encode_with.fit(self.map, nothing, self.mu, 1.0, rounds)
-
-    def _chosen_features(self, method: FeatureChoice) -> FeatureMap:
-        if method == "auto":
-            return self._fitting_features()
-        if method == "leading":
-            return self._leading_features()
-        return choose(
-            self.kernel,
-            widths=self.domain.widths,
-            diameter=self.domain.diameter,
-            error=self.kernel_error,
-            method=method,
-            limit=self.max_features,
-        )
-
-    def _fitting_features(self) -> FeatureMap:
-        """A grid with a proven error where it is wanted or small, else the leading ones."""
-        if resolve.needs_leading(self):
-            return self._leading_features()
-        try:
-            return self._chosen_features("grid")
-        except OutOfReach:
-            if self.noise not in (None, "independent"):
-                raise
-            return self._leading_features()
-
-    def _leading_features(self) -> FeatureMap:
-        domain = self.domain
-        rng = np.random.Generator(np.random.Philox(POINTS))
-        points = domain.spread(rng.random((POINTS, len(domain.names))))
-        while len(points) < POINTS:
-            more = domain.spread(rng.random((POINTS, len(domain.names))))
-            points = np.concatenate([points, more])
-        coordinates = [
-            Coordinate(domain.columns(name), getattr(domain.coordinate(name), "vertices", None))
-            for name in domain.names
-        ]
-        most = min(resolve.MOST_LEADING, self.max_features)
-        return leading_features(self.kernel, coordinates, points, most)
-
-    def _warn_of_large_delta(self) -> None:
-        if isinstance(self.privacy, NonPrivate) or self.horizon is None:
-            return
-        if self.privacy.delta * self.horizon > 1.0:
-            warnings.warn(
-                f"delta = {self.privacy.delta:g} would allow publishing some of {self.horizon} "
-                "people outright: take delta well below 1 / horizon",
-                LargeDelta,
-                stacklevel=4,
-            )
-
-    def _warn_of_short_horizon(self) -> None:
-        if self.mu is None or self.horizon is None or self.noise is not None:
-            return
-        needed = math.ceil(ENOUGH / min(self.mu, 1.0)) if self.is_directed else 2 * self.design_asks
-        if self.horizon < needed:
-            warnings.warn(
-                f"{self.horizon} people will hardly teach this plan anything at its epsilon: it "
-                f"takes about {needed}, a larger epsilon, or fewer features",
-                ShortHorizon,
-                stacklevel=4,
-            )
 
     def _resolve(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -306,6 +250,16 @@ class Plan:
         """Whether first asks of people with contexts get listed actions, whoever comes."""
         begins = self.explore is not None or self.start is not None
         return self.decisions == "context" and (self.is_directed or begins)
+
+    @property
+    def eliminates(self) -> bool:
+        """Whether the study plays phases that drop arms, with a certificate."""
+        return self.elimination is not None
+
+    @property
+    def premises(self) -> Elimination:
+        """What elimination takes for granted."""
+        return _resolved(self.elimination)
 
     @property
     def is_local(self) -> bool:
@@ -477,16 +431,21 @@ class Plan:
     def centre(self) -> float:
         """What the model calls zero: the middle of the reward range.
 
-        In theory zero itself: f, and not f minus a constant, has a bounded norm.
+        For the prefix estimator in theory zero itself: f, and not f minus a constant, has a bounded
+        norm.
         """
-        return 0.0 if self.confidence == "theory" else (self.rewards[0] + self.rewards[1]) / 2
+        return 0.0 if self._from_zero else (self.rewards[0] + self.rewards[1]) / 2
 
     @property
     def half_width(self) -> float:
         """What the model calls one: the furthest that the reward range goes from `centre`."""
-        if self.confidence == "theory":
+        if self._from_zero:
             return max(map(abs, self.rewards))
         return (self.rewards[1] - self.rewards[0]) / 2
+
+    @property
+    def _from_zero(self) -> bool:
+        return self.confidence == "theory" and not self.eliminates
 
     @property
     def signal_variance(self) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, Protocol, get_args
 
 from discreet import checks
+from discreet.agreement.elimination import Elimination, doubling
 from discreet.agreement.prior import Prior
 from discreet.agreement.schedule import (
     Exploration,
@@ -64,6 +65,7 @@ def check_types(arguments: Mapping[str, Any]) -> None:
         ("schedule", (Schedule, type(None)), "a Schedule"),
         ("prior", (Prior, type(None)), "Study.prior() of an earlier study"),
         ("buffers", (BLT, type(None)), "a BLT"),
+        ("elimination", (Elimination, type(None)), "an Elimination"),
         ("kernel", Kernel, "a kernel such as SquaredExponential(0.2)"),
     ]
     for name, kind, words in expected:
@@ -141,8 +143,8 @@ def confidence_of(
     buffers: BLT | None,
     exploration: Exploration | None,
 ) -> Confidence | None:
-    """The rule of the prefix estimator; None, and nothing else of it, with independent noise."""
-    if noise is None:
+    """The rule of the prefix estimator; with independent noise None, or that of elimination."""
+    if noise is None and written != "theory":
         given = {"confidence": written, "norm": norm, "buffers": buffers}
         for name in (name for name, value in given.items() if value is not None):
             raise InvalidArgument(
@@ -172,6 +174,57 @@ def check_beginning(
         raise InvalidArgument("start", "nothing beside explore, which lists the first actions")
 
 
+def elimination_of(plan: "Arguments", *, fill: bool) -> Elimination | None:
+    """What elimination takes for granted, where the plan runs it; else nothing."""
+    local = isinstance(plan.privacy, LocalDP) and plan.decisions != "box"
+    if plan.confidence != "theory" or plan.noise is not None or local:
+        if plan.elimination is not None:
+            raise InvalidArgument(
+                "elimination",
+                "nothing without confidence='theory', independent noise and decisions='box'",
+            )
+        if plan.confidence == "theory" and plan.noise is None:
+            _check_local_theory(plan)
+        return None
+    reasons = (
+        (
+            plan.decisions != "box",
+            "decisions",
+            "'box' with confidence='theory' and independent noise: elimination chooses from public "
+            "arms (for what people bring, add noise='tree', 'square root' or 'blt')",
+        ),
+        (plan.prior is not None, "prior", "nothing with elimination, which believes nothing"),
+        (isinstance(plan.kernel, Learned), "kernel", "one kernel: elimination learns none"),
+        (
+            plan.encoding not in ("auto", "reward"),
+            "encoding",
+            "'reward' with elimination, whose actions are public",
+        ),
+        (
+            plan.looks is not None and len(plan.looks) > 1,
+            "looks",
+            "one: a phase of elimination has its own people",
+        ),
+    )
+    for is_wrong, argument, expectation in reasons:
+        if is_wrong:
+            raise InvalidArgument(argument, expectation)
+    premises = plan.elimination or Elimination()
+    return premises.settled(plan.domain, plan.rewards) if fill else premises
+
+
+def _check_local_theory(plan: "Arguments") -> None:
+    """Refuse what Algorithm 3, on what people bring, is not proven for."""
+    reasons = (
+        (plan.horizon is None, "horizon", "a number of asks: the shift of Algorithm 3 needs it"),
+        (plan.prior is not None, "prior", "nothing with confidence='theory': sums begin at zero"),
+        (isinstance(plan.kernel, Learned), "kernel", "one kernel with confidence='theory'"),
+    )
+    for is_wrong, argument, expectation in reasons:
+        if is_wrong:
+            raise InvalidArgument(argument, expectation)
+
+
 # -- how a round is encoded
 
 
@@ -196,6 +249,14 @@ class Arguments(Protocol):
     def confidence(self) -> Confidence | None: ...
     @property
     def looks(self) -> Looks | None: ...
+    @property
+    def elimination(self) -> Elimination | None: ...
+    @property
+    def prior(self) -> Prior | None: ...
+    @property
+    def rewards(self) -> tuple[float, float]: ...
+    @property
+    def noise_std(self) -> float | None: ...
     @property
     def horizon(self) -> int | None: ...
 
@@ -249,12 +310,17 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
     return name
 
 
+def needs_error(plan: Arguments) -> bool:
+    """Whether a theorem rests on the features' uniform error."""
+    return plan.noise not in (None, "independent") or plan.confidence == "theory"
+
+
 def needs_leading(plan: Arguments) -> bool:
     """Whether the default features are the leading ones.
 
     For private choices of private options, and where a grid would be far too large to look for.
     """
-    if plan.noise not in (None, "independent"):
+    if needs_error(plan):
         return False
     joint = isinstance(plan.privacy, JointDP) and plan.privacy.protect == "decisions"
     personal = joint and plan.decisions == "context" and plan.encoding in DIRECTED
@@ -270,6 +336,8 @@ def _together(kernel: Kernel, dimension: int) -> int:
 
 
 def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:
+    if plan.elimination is not None:
+        return "reward"
     if isinstance(plan.privacy, NonPrivate):
         return "gram"
     if plan.decisions == "box" and plan.noise is None:
@@ -327,7 +395,9 @@ def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Sche
     Without privacy looking costs nothing but time, so often.
     """
     box = plan.decisions == "box"
-    if plan.noise is not None:
+    if plan.elimination is not None:
+        return _doubling(plan, plan.elimination, features, mu)
+    if plan.noise is not None or plan.confidence == "theory":
         return Schedule(1, growth=1.01 if plan.horizon is None else 1.0)
     if mu is None:
         return Schedule((10 if box else 5) * plan.domain.dimension, 1.1 if box else 1.05)
@@ -339,12 +409,28 @@ def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Sche
     return joint_schedule(mu, plan.domain, features, box=box, again=again)
 
 
+def _doubling(
+    plan: Arguments, premises: Elimination, features: FeatureMap, mu: float | None
+) -> Schedule:
+    half = (plan.rewards[1] - plan.rewards[0]) / 2.0
+    low, high = premises.means or plan.rewards
+    return doubling(
+        premises,
+        features=features.dimension,
+        noise=1.0 if plan.noise_std is None else min(plan.noise_std / half, 1.0),
+        private=0.0 if mu is None else 2.0 / mu,
+        spread=(high - low) / half,
+        local=isinstance(plan.privacy, LocalDP),
+        horizon=plan.horizon,
+    )
+
+
 def exploration_of(plan: Arguments) -> Exploration:
     """Over the whole box only draws explore; sets that people bring already differ.
 
     Noise explores, too: without it, a little more.
     """
-    if plan.noise is not None:
+    if plan.noise is not None or plan.confidence == "theory":
         return Exploration(0.0 if plan.confidence == "theory" else OPTIMISM, 0.0, 1)
     if plan.decisions == "box":
         return Exploration(0.0, 0.7)

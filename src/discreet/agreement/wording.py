@@ -48,6 +48,7 @@ FILLED = frozenset(
         "confidence",
         "buffers",
         "looks",
+        "elimination",
     )
 )
 

@@ -1,6 +1,7 @@
 """`discreet inspect`: what studies promised, spent and learnt, from their exports or journals."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -159,6 +160,7 @@ def dossier(archive: "Archive", contexts: "list[dict[str, Value] | None]") -> di
         "released_asks": sum(release.asks for release in study.releases),
         "epochs": study.to_frame().rows,
         "best": [best_row(study, each) for each in contexts] if learnt else [],
+        "certificate": None if study.certificate is None else asdict(study.certificate),
     }
 
 
@@ -251,6 +253,17 @@ def show(found: dict[str, Any]) -> None:
             f"Best action{under}: {in_words(free)}; mean reward {best['mean']:.3f} "
             f"(95% interval {low:.3f} to {high:.3f})"
         )
+    if found["certificate"] is not None:
+        typer.echo(certified(found["certificate"]))
+
+
+def certified(found: dict[str, Any]) -> str:
+    """What elimination proves, in a sentence."""
+    return (
+        f"Certified with probability {1.0 - found['failure']:g}: no action is better than this one "
+        f"by more than {found['gap']:.3f}; {found['active']:,} of {found['arms']:,} arms may be "
+        f"best; {found['asks']:,} asks cost at most {found['regret']:,.0f} in all."
+    )
 
 
 def epoch_table(found: dict[str, Any]) -> Table:

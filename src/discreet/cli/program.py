@@ -21,6 +21,7 @@ from discreet.cli.inspect import inspect_command
 from discreet.cli.replay import replay_command
 from discreet.cli.reproduce import reproduce_command
 from discreet.cli.simulate import simulate_command
+from discreet.cli.theory import theory_command
 from discreet.errors import DiscreetError, JournalFailed
 
 app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=True)
@@ -31,6 +32,7 @@ app.command("inspect")(inspect_command)
 app.command("replay")(replay_command)
 app.command("reproduce")(reproduce_command)
 app.command("simulate")(simulate_command)
+app.command("theory")(theory_command)
 
 #: For libraries that are loaded later than the limit below is set.
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -20,7 +20,16 @@ if TYPE_CHECKING:  # heavy: loaded when used
 
 def reproduce_command(
     name: Annotated[
-        Literal["figure-alpha", "figure-beta", "table", "features", "growth", "ablation", "all"],
+        Literal[
+            "figure-alpha",
+            "figure-beta",
+            "table",
+            "features",
+            "growth",
+            "no-gap",
+            "ablation",
+            "all",
+        ],
         typer.Argument(help="Which figure or table; all of them."),
     ],
     out: Annotated[Path, typer.Option(help="The folder to write to, and to go on from.")] = Path(

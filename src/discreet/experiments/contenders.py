@@ -1,10 +1,10 @@
 """Every way to play that is compared, by name; a trial of one is a pure function of what it says.
 
-Three families. *Ours* plays a study, the default or with one thing changed. The *paper's
+Four families. *Ours* plays a study, the default or with one thing changed. The *paper's
 algorithm*, calibrated exactly, has a noise that is correlated over releases (`prefix`). *As
 printed* is the same with the noise the paper prints (`as_printed`), read as a variance unless the
 name says otherwise. `..., as proven` plays by the width of the theorem instead of a practical
-constant.
+constant. *Elimination* plays phases (`phases`).
 
 The paper's algorithm releases every round. Where users bring candidates it also looks at every
 release; over a whole box it looks when some share was added (`prefix`), and takes one kernel and
@@ -21,20 +21,21 @@ from discreet.agreement.plan import Confidence
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.experiments.as_printed import Form, Printed, simulate_printed
+from discreet.experiments.phases import camelback_mean, camelback_plan, play_phases
 from discreet.experiments.prefix import simulate_prefix, simulate_seldom
 from discreet.features.kernels import Additive, Kernel, SquaredExponential
 from discreet.learning.belief import Spending
 from discreet.learning.directions import Prospect, best_directions
 from discreet.learning.posterior import Posterior
 from discreet.learning.theory import calibrated
-from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP
+from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate
 from discreet.privacy.clipping import Noise
 from discreet.privacy.correlation import BLT, SquareRoot, Strategy, Tree
 from discreet.privacy.encodings import EncodingChoice
 from discreet.privacy.looks import ONE_LOOK
 from discreet.simulation.people import Problem
 from discreet.simulation.play import Setting, simulate
-from discreet.simulation.problems import MICHALEWICZ, STYBLINSKI_TANG, find_problem
+from discreet.simulation.problems import CAMELBACK, MICHALEWICZ, STYBLINSKI_TANG, find_problem
 from discreet.simulation.worlds import MakeProblem
 
 #: Regret is kept after so many of the rounds, evenly spaced.
@@ -219,6 +220,20 @@ def tuned_problem(name: str) -> MakeProblem:
     return make
 
 
+def _eliminating(trial: Trial) -> Floats:
+    """As proven, with premises measured on camelback; within a phase regret is even."""
+    if trial.problem != "camelback":
+        raise InvalidArgument("problem", "camelback, whose premises are known", trial.problem)
+    private = math.isfinite(trial.epsilon)
+    plan = camelback_plan(JointDP(trial.epsilon, trial.delta) if private else NonPrivate())
+    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([trial.seed, trial.run])))
+    best = CAMELBACK.maximum
+    played = play_phases(plan, camelback_mean, rounds=trial.rounds, best=best, rng=rng)
+    ends = np.array([0, *(each.asks for each in played)])
+    so_far = np.array([0.0, *(each.regret for each in played)])
+    return np.repeat(np.diff(so_far) / np.diff(ends), np.diff(ends))[: trial.rounds]
+
+
 def _uniform(trial: Trial) -> Floats:
     setting = Setting("random", trial.rounds)
     return simulate(find_problem(trial.problem), setting, seed=trial.seed, run=trial.run).regrets
@@ -245,4 +260,5 @@ CONTENDERS: dict[str, Callable[[Trial], Floats]] = {
     "one look": ours(one_look=True),
     "ours": ours(),
     "ours, local": ours(local=True),
+    "elimination": _eliminating,
 }

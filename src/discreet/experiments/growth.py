@@ -16,22 +16,24 @@ import numpy as np
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.experiments.contenders import Played, Trial
-from discreet.simulation.play import Model
 
 EPSILON, DELTA = 1.0, 0.1
 #: Regret is read after 2^10, ..., 2^15 rounds, and its exponent fitted over the last of these.
 OCTAVES = tuple(range(10, 16))
 FITTED = 4
 #: The exponents that the theory promises, and the way that is played in each model.
-THEORY: dict[Model, float] = {"joint": 0.5, "local": 0.75}
-WAY: dict[Model, str] = {"joint": "ours", "local": "ours, local"}
+THEORY: dict[str, float] = {"joint": 0.5, "local": 0.75}
+WAY: dict[str, str] = {"joint": "ours", "local": "ours, local"}
 
 
 @dataclass(frozen=True)
 class Growth:
-    """Mean regret over runs with its standard error, and the exponent with its own."""
+    """Mean regret over runs with its standard error, and the exponent with its own.
 
-    model: Model
+    `model` says whose: a model of privacy, or a way to play.
+    """
+
+    model: str
     rounds: tuple[int, ...]
     mean: tuple[float, ...]
     sem: tuple[float, ...]
@@ -48,7 +50,7 @@ def growth_trials(runs: int, octaves: Sequence[int] = OCTAVES, seed: int = 0) ->
 
 def growth_of(
     rows: Iterable[Played],
-    model: Model,
+    model: str,
     *,
     octaves: Sequence[int] = OCTAVES,
     fitted: int = FITTED,
@@ -61,16 +63,23 @@ def growth_of(
     >>> round(found.exponent, 6), round(found.error, 6), found.runs
     (0.5, 0.0, 2)
     """
-    own, rounds = [row for row in rows if row.way == WAY[model]], [1 << k for k in octaves]
+    return growth_of_way(rows, WAY[model], model, octaves=octaves, fitted=fitted)
+
+
+def growth_of_way(
+    rows: Iterable[Played], way: str, label: str, *, octaves: Sequence[int], fitted: int = FITTED
+) -> Growth:
+    """Means and exponent of one way to play."""
+    own, rounds = [row for row in rows if row.way == way], [1 << k for k in octaves]
     whole = all(row.regrets.keys() >= set(rounds) for row in own)
     if len(own) < 2 or not whole or len(rounds) < fitted:
-        raise InvalidArgument("rows", f"two whole runs or more of {model}, {fitted} octaves each")
+        raise InvalidArgument("rows", f"two whole runs or more of {label}, {fitted} octaves each")
     table = np.array([[row.regrets[n] for n in rounds] for row in own])
     left_out = [_slope(rounds, np.delete(table, i, axis=0), fitted) for i in range(len(own))]
     spread = float(np.sum(np.square(np.array(left_out) - np.mean(left_out))))
     sem = table.std(axis=0, ddof=1) / np.sqrt(len(own))
     return Growth(
-        model=model,
+        model=label,
         rounds=tuple(rounds),
         mean=tuple(table.mean(axis=0).tolist()),
         sem=tuple(sem.tolist()),

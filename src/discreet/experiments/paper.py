@@ -16,6 +16,8 @@ FIGURE_ROUNDS, TABLE_ROUNDS = 1024, 10_000
 #: The paper's algorithm with its printed noise and calibrated exactly, and ours.
 COMPARED = ("as printed", "tree", "ours")
 YARDSTICK = "uniform play"
+#: Ways without privacy that the figures show beside: the same at every level.
+BEYOND = {"ours": "ours, not private", YARDSTICK: YARDSTICK}
 FUNCTIONS = ("camelback", "styblinski-tang", "michalewicz")
 LEVELS = (math.inf, 10.0, 1.0, 0.1)
 #: Its Table 1: regret after 10,000 rounds, the mean of ten trials; infinity is no privacy. Its two
@@ -58,14 +60,23 @@ CHANGES = {
 
 def alpha_trials(runs: int, rounds: int = FIGURE_ROUNDS, seed: int = 0) -> Iterator[Trial]:
     """Its first figure: alpha varies."""
-    for run, way, alpha in product(range(runs), COMPARED, ALPHAS):
-        yield Trial("synthetic", way, alpha, BETA, rounds, seed, run)
+    for run in range(runs):
+        yield from _beyond(run, rounds, seed)
+        for way, alpha in product(COMPARED, ALPHAS):
+            yield Trial("synthetic", way, alpha, BETA, rounds, seed, run)
 
 
 def beta_trials(runs: int, rounds: int = FIGURE_ROUNDS, seed: int = 0) -> Iterator[Trial]:
     """Its second figure: beta varies."""
-    for run, way, beta in product(range(runs), COMPARED, BETAS):
-        yield Trial("synthetic", way, ALPHA, beta, rounds, seed, run)
+    for run in range(runs):
+        yield from _beyond(run, rounds, seed)
+        for way, beta in product(COMPARED, BETAS):
+            yield Trial("synthetic", way, ALPHA, beta, rounds, seed, run)
+
+
+def _beyond(run: int, rounds: int, seed: int) -> Iterator[Trial]:
+    for way in BEYOND:
+        yield Trial("synthetic", way, math.inf, 0.0, rounds, seed, run)
 
 
 def table_trials(

@@ -1,7 +1,7 @@
 """The figures of `discreet reproduce`: a column wide, and readable there without colour."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from discreet.experiments.contenders import Played
 from discreet.experiments.growth import THEORY, Growth
 from discreet.experiments.kernel_errors import Measured
 from discreet.experiments.paper import (
+    BEYOND,
     CHANGES,
     COMPARED,
     FUNCTIONS,
@@ -67,22 +68,33 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
 
 def curves_figure(rows: Sequence[Played], symbol: str, path: Path) -> None:
     """Regret so far over the rounds: a panel for each level, a line for each way."""
-    levels = sorted({level_of(row, symbol) for row in rows})
+    private = [row for row in rows if math.isfinite(row.epsilon)]
+    levels = sorted({level_of(row, symbol) for row in private})
     with settings(SMALL):
-        figure, axes = panels(2, 2, 3.1, sharex=True, sharey=True)
+        figure, axes = panels(2, 2, 3.5, sharex=True, sharey=True)
         for each, level in zip(axes, levels, strict=True):
-            own = [row for row in rows if level_of(row, symbol) == level]
+            own = [row for row in private if level_of(row, symbol) == level]
             for way in COMPARED:
                 if runs := [row for row in own if row.way == way]:
                     draw_curve(each, runs, way)
+            for way, name in BEYOND.items():
+                draw_beyond(each, [r for r in rows if r.way == way and math.isinf(r.epsilon)], name)
             each.set_title(f"{'α' if symbol == 'epsilon' else 'β'} = {level:g}", pad=3)
             each.set_yscale("log")
             each.set_ylim(bottom=2.0)
             each.set_xlim(0, rows[0].rounds)
         label_outer(axes, 2, "round", "regret so far")
-        figure.legend(*axes[0].get_legend_handles_labels(), ncols=3, loc="outside upper center",
+        figure.legend(*axes[0].get_legend_handles_labels(), ncols=2, loc="outside upper center",
                       frameon=False, handlelength=2.6, columnspacing=1.2)  # fmt: skip
         save_both(figure, path)
+
+
+def draw_beyond(axes: Any, rows: Sequence[Played], name: str) -> None:
+    """The mean over runs of what privacy does not touch: a dotted line."""
+    rounds = sorted(rows[0].regrets) if rows else []
+    mean = [np.mean([row.regrets[t] for row in rows]) for t in rounds]
+    colour = "#000000" if name == YARDSTICK else "#00487a"
+    axes.plot(rounds, mean, linestyle=":", linewidth=0.9, color=colour, label=name)
 
 
 def draw_curve(axes: Any, rows: Sequence[Played], way: str) -> None:
@@ -197,6 +209,53 @@ def growth_figure(found: Sequence[Growth], path: Path) -> None:
         axes.set(xlabel="rounds T", ylabel="regret")
         axes.set_xticks(found[0].rounds, [f"{n:,}" for n in found[0].rounds])
         axes.set_ylim(top=8.0 * max(each.mean[0] for each in found) * len(found[0].rounds))
+        axes.legend(frameon=False, loc="upper left")
+        save_both(figure, path)
+
+
+def promise_figure(
+    found: Sequence[Growth], promised: Mapping[str, Sequence[float]], path: Path
+) -> None:
+    """Regret against rounds for some ways to play, and dashed what is proven of them."""
+    looks = [LOOKS["tree"], {"color": "#117733", "linestyle": "--", "marker": "D"}, LOOKS["ours"]]
+    with settings(SMALL):
+        figure, (axes,) = panels(1, 1, 2.9)
+        for each, look in zip(found, looks, strict=True):
+            axes.errorbar(
+                each.rounds, each.mean, yerr=each.sem, capsize=2, markersize=3.5, **look,
+                label=each.model,
+            )  # fmt: skip
+            if each.model in promised:
+                axes.plot(each.rounds, promised[each.model], color=look["color"], linewidth=0.9,
+                          linestyle=(0, (1, 1)), label=f"{each.model}, proven")  # fmt: skip
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set(xlabel="rounds T", ylabel="regret")
+        axes.set_xticks(found[0].rounds, [f"{n:,}" for n in found[0].rounds])
+        figure.legend(*axes.get_legend_handles_labels(), ncols=2, loc="outside upper center",
+                      frameon=False, handlelength=2.6, columnspacing=1.2)  # fmt: skip
+        save_both(figure, path)
+
+
+def cost_figure(
+    rounds: Sequence[int], costs: Floats, slope: tuple[float, float], path: Path
+) -> None:
+    """What privacy adds to regret at some T, each run and their mean, beside sqrt(T)."""
+    mean, runs = costs.mean(axis=0), len(costs)
+    with settings(SMALL):
+        figure, (axes,) = panels(1, 1, 2.4)
+        axes.plot(rounds, costs.T, color="#00487a", alpha=0.15, linewidth=0.6)
+        axes.errorbar(
+            rounds, mean, yerr=costs.std(axis=0, ddof=1) / math.sqrt(runs), capsize=2,
+            markersize=3.5, label=f"measured: T^({slope[0]:.2f} ± {slope[1]:.2f})", **LOOKS["ours"],
+        )  # fmt: skip
+        root = mean[0] * np.sqrt(np.array(rounds) / rounds[0])
+        axes.plot(
+            rounds, root, color="#777777", linestyle=(0, (3, 3)), linewidth=0.8, label="T^0.5"
+        )
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set(xlabel="rounds T", ylabel="regret(ε = 1) − regret(none)")
         axes.legend(frameon=False, loc="upper left")
         save_both(figure, path)
 

@@ -1,7 +1,7 @@
 """The tables of `discreet reproduce`, as Markdown."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from discreet.experiments.contenders import Played
 from discreet.experiments.growth import FITTED, THEORY, Growth
 from discreet.experiments.kernel_errors import Measured
 from discreet.experiments.paper import (
+    BEYOND,
     CHANGES,
     COMPARED,
     FUNCTIONS,
@@ -43,7 +44,8 @@ def cell_of(rows: Sequence[Played], problem: str, way: str, level: float) -> lis
 
 def level_table(rows: Sequence[Played], symbol: str) -> list[str]:
     """Regret at the end for each way and level of epsilon or delta."""
-    levels = sorted({level_of(row, symbol) for row in rows}, reverse=True)
+    private = [row for row in rows if math.isfinite(row.epsilon)]
+    levels = sorted({level_of(row, symbol) for row in private}, reverse=True)
     lines = head(["", *(f"{_greek(symbol)} = {level:g}" for level in levels)])
     for way in COMPARED:
         cells = [
@@ -51,6 +53,9 @@ def level_table(rows: Sequence[Played], symbol: str) -> list[str]:
             for level in levels
         ]
         lines.append(line([NAMES[way], *map(cell, cells)]))
+    for way, name in BEYOND.items():
+        same = cell([row.regret for row in rows if row.way == way and math.isinf(row.epsilon)])
+        lines.append(line([name, *[same] * len(levels)]))
     return lines
 
 
@@ -105,6 +110,17 @@ def growth_table(found: Sequence[Growth]) -> list[str]:
         cells = [f"{m:.0f} ± {s:.0f}" for m, s in zip(each.mean, each.sem, strict=True)]
         exponent = f"{each.exponent:.3f} ± {each.error:.3f}"
         lines.append(line([each.model, *cells, exponent, f"{THEORY[each.model]:g}"]))
+    return lines
+
+
+def promise_table(found: Sequence[Growth], promised: Mapping[str, Sequence[float]]) -> list[str]:
+    """Regret after each octave, the exponents, and below what is proven."""
+    lines = head(["", *(f"T = {n:,}" for n in found[0].rounds), f"exponent, last {FITTED}"])
+    for each in found:
+        cells = [f"{m:.0f} ± {s:.0f}" for m, s in zip(each.mean, each.sem, strict=True)]
+        lines.append(line([each.model, *cells, f"{each.exponent:.3f} ± {each.error:.3f}"]))
+    for name, bounds in promised.items():
+        lines.append(line([f"{name}: proven", *(f"{bound:.0f}" for bound in bounds), "0.5"]))
     return lines
 
 

@@ -16,7 +16,9 @@ from discreet.agreement.plan import Plan
 from discreet.arrays import Floats
 from discreet.experiments.prefix import PrefixPlayer, release_times
 from discreet.features.choose import choose
+from discreet.features.maps import FeatureMap
 from discreet.features.quadrature import SMALLEST_ERROR
+from discreet.learning.information import volume
 from discreet.learning.posterior import Posterior
 from discreet.learning.prefix_belief import Prefix, Proven
 from discreet.learning.regret_bounds import crossover, prior_bound
@@ -157,27 +159,41 @@ def worst_share(
 def informative_from(strategy: Strategy, *, mu: float, uniform: float, norm: float = 1.0) -> int:
     """The T from which the regret bound beats uniform play on the synthetic problem.
 
-    Features are chosen for a kernel error of 1/T: with a fixed error the bound would grow faster
-    than T. Rewards are 0 or 1: their noise is 1/2-sub-Gaussian.
+    Features are chosen for a kernel error of about 1 / sqrt(T): with a fixed error the bound would
+    grow like T. Rewards are 0 or 1: their noise is 1/2-sub-Gaussian.
     """
 
     def bound(rounds: int) -> float:
-        error = max(2.0 ** -math.ceil(math.log2(rounds) + 1.0), SMALLEST_ERROR)
-        m = _dimension(error)
-        each = calibrated(strategy, releases=rounds, mu=mu)
-        world = Assumptions(norm=norm, noise=0.5, error=error)
-        spectrum = Spectrum.joint(
-            strategy, each, dimension=m, releases=rounds, failure=world.failure / 2.0
-        )
-        return prior_bound(spectrum, world, rounds=rounds, dimension=m)
+        return min(foreseen_regret(strategy, rounds, mu=mu, norm=norm, spare=s) for s in SPARE)
 
     return crossover(bound, uniform=uniform)
 
 
+def foreseen_regret(
+    strategy: Strategy, rounds: int, *, mu: float, norm: float, spare: int
+) -> float:
+    """Theorem 3 before any data, with a kernel error of 2^-spare / sqrt(T)."""
+    wanted = 2.0 ** -math.ceil(math.log2(rounds) / 2.0 + spare)
+    features = _features(max(wanted, SMALLEST_ERROR))
+    m, error = features.dimension, features.error_bound
+    each = calibrated(strategy, releases=rounds, mu=mu)
+    world = Assumptions(norm=norm, noise=0.5, error=error)
+    spectrum = Spectrum.joint(
+        strategy, each, dimension=m, releases=rounds, failure=world.failure / 2.0
+    )
+    floor = world.regularisation + spectrum.smallest
+    most = volume(features, rounds, floor)
+    return prior_bound(spectrum, world, rounds=rounds, dimension=m, volume=most)
+
+
+#: How many bits more than 1 / sqrt(T) the kernel error may have.
+SPARE = (1, 3, 5)
+
+
 @cache
-def _dimension(error: float) -> int:
+def _features(error: float) -> FeatureMap:
     kernel = Bumps.draw(np.random.Generator(np.random.Philox(0))).kernel
-    return choose(kernel, widths=(1.0, 1.0), diameter=1.0, error=error).dimension
+    return choose(kernel, widths=(1.0, 1.0), diameter=1.0, error=error)
 
 
 # -- the figures, a line at a time

@@ -39,4 +39,4 @@ class Epoch:
 
     def asked(self, asks: int) -> Floats:
         """The public points of its first asks, where it has a menu."""
-        return self.policy.menu[np.arange(asks) % len(self.policy.menu)]
+        return self.policy.from_menu(np.arange(asks))

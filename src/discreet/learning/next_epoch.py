@@ -15,20 +15,27 @@ from discreet.agreement.schedule import Exploration
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, StudyEnded
 from discreet.learning.belief import Belief
+from discreet.learning.elimination import Remaining
 from discreet.learning.epoch import Epoch
+from discreet.learning.local_prefix import ReportSums
 from discreet.learning.personal_belief import PersonalBelief
 from discreet.learning.policy import Policy, packed
 from discreet.learning.prefix_belief import PrefixBelief
 from discreet.learning.search import Score, maximise, spread
 from discreet.threads import one_thread
 
+Believed = Belief | PrefixBelief | ReportSums | Remaining
 #: How many different actions an epoch that fills the domain has at most.
 DESIGN = 512
 
 
 @one_thread
-def believed_before(plan: Plan) -> Belief | PrefixBelief:
+def believed_before(plan: Plan) -> Believed:
     """What is believed before any release."""
+    if plan.eliminates:
+        return Remaining.before(plan)
+    if plan.confidence == "theory" and plan.is_local:
+        return ReportSums.before(plan)
     return learner(plan) if plan.stream is None else PrefixBelief.before(plan)
 
 
@@ -38,9 +45,7 @@ def learner(plan: Plan) -> Belief:
 
 
 @one_thread
-def open_epoch(
-    plan: Plan, belief: Belief | PrefixBelief, *, number: int, first: int, previous: str
-) -> Epoch:
+def open_epoch(plan: Plan, belief: Believed, *, number: int, first: int, previous: str) -> Epoch:
     """The epoch that follows the release `previous`, after `first` asks."""
     length = plan.epoch_length(first)
     if length < 1:
@@ -58,9 +63,7 @@ def open_epoch(
 
 
 @one_thread
-def learn(
-    plan: Plan, belief: Belief | PrefixBelief, epoch: Epoch, release: Release
-) -> Belief | PrefixBelief:
+def learn(plan: Plan, belief: Believed, epoch: Epoch, release: Release) -> Believed:
     """What is believed after a release of this epoch."""
     if release.epoch != epoch.digest:
         raise InvalidArgument("release", "a release of this epoch")
@@ -73,13 +76,13 @@ def learn(
     return belief.after(epoch, release)
 
 
-def _policy(
-    plan: Plan, belief: Belief | PrefixBelief, *, design: bool, length: int, key: str
-) -> Policy:
+def _policy(plan: Plan, belief: Believed, *, design: bool, length: int, key: str) -> Policy:
     """At first an even design, or draws from the prior; then the exploration of the plan."""
+    if isinstance(belief, Remaining):
+        return belief.policy_for(length)
     posterior = belief.posterior
     rng = _public_generator(plan.digest, key)
-    if design and (plan.decisions == "box" or (plan.is_directed and plan.decisions == "context")):
+    if design and (plan.decisions == "box" or plan.designs_for_people):
         return menu_only(plan, _first_actions(plan, spread(plan.domain, min(DESIGN, length), rng)))
     exploration = Exploration(0.0, 1.0, DESIGN) if design else belief.exploration
     draws = min(exploration.draws, length)

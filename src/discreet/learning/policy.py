@@ -14,16 +14,18 @@ How many options people have is not known; which n fits a release is told by the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from discreet.arrays import Floats, Indices, Mask, frozen
+from discreet.arrays import Floats, Indices, Integers, Mask, frozen
 from discreet.domain.box import Box
 from discreet.features.maps import FeatureMap
+from discreet.learning.design import turn
 from discreet.learning.personal import best_under, in_turn
 from discreet.learning.search import Score
+from discreet.storage import canonical
 from discreet.threads import one_thread
 
 #: Numbers of options that are tried; with one, the score does not matter.
@@ -38,20 +40,42 @@ class Policy:
     of a first epoch), and nothing else is needed. Where users bring a context or candidates the
     menu has no rows; `tilts` (J, m) and L^-1, packed, choose for each of them. A design for people
     with contexts has a menu and no tilts: its actions are given out whoever comes.
+
+    With `counts` every row of the menu is given to so many of the epoch's asks (see `design.turn`);
+    without, asks get its rows in turn.
     """
 
     tilts: Floats
     packed_whitening: Floats
     optimism: float
     menu: Floats
+    counts: Integers | None = field(default=None, metadata=canonical.OPTIONAL)
 
     def __post_init__(self) -> None:
         for name in ("tilts", "packed_whitening", "menu"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
+        if self.counts is not None:
+            object.__setattr__(self, "counts", frozen(self.counts))
 
     def from_menu(self, indices: Indices) -> Floats:
         """The scaled actions of whole-box asks."""
+        if self.counts is not None:
+            return self.menu[turn(self.counts, indices)]
         return self.menu[indices % len(self.menu)]
+
+    def asked(self, asks: int) -> Integers:
+        """How many of an epoch's first asks get each row of the menu.
+
+        >>> two = Policy(np.zeros((0, 1)), np.zeros(0), 0.0, np.array([[0.0], [1.0]]))
+        >>> two.asked(5).tolist()
+        [3, 2]
+        """
+        rows = len(self.menu)
+        if self.counts is None:
+            return np.bincount(np.arange(asks) % rows, minlength=rows)
+        if asks == self.counts.sum():
+            return self.counts
+        return np.bincount(turn(self.counts, np.arange(asks)), minlength=rows)
 
     @one_thread
     def choose(self, features: FeatureMap, indices: Indices, sets: Sequence[Floats]) -> Indices:

@@ -26,6 +26,7 @@ from discreet.agreement.schedule import Exploration
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.learning.epoch import Epoch
+from discreet.learning.information import volume
 from discreet.learning.policy import Policy
 from discreet.learning.posterior import Posterior
 from discreet.learning.theory import Assumptions, Spectrum, estimate, log_determinant, width
@@ -133,13 +134,15 @@ class Proven:
         )
 
     def width(self, prefix: Prefix, found: Posterior) -> float:
-        """W_t of Theorem 1, from the released matrix."""
+        """W_t of Theorem 1, from the released matrix and from what is known before any data."""
+        floor = self.assumptions.regularisation + self.spectrum.smallest
         return width(
             self.spectrum,
             self.assumptions,
             rounds=prefix.rounds,
             log_determinant=log_determinant(found),
             side=len(prefix.cross),
+            volume=volume(found.features, prefix.rounds, floor),
         )
 
     def margin(self, std: float, width: float) -> float:

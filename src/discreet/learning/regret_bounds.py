@@ -6,12 +6,8 @@ rounds from which a bound says something.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-
-import numpy as np
 
 from discreet import checks
-from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, OutOfReach
 from discreet.learning.theory import Assumptions, Spectrum, width
 
@@ -42,13 +38,20 @@ def regret_bound(
 
 
 def prior_bound(
-    spectrum: Spectrum, assumptions: Assumptions, *, rounds: int, dimension: int
+    spectrum: Spectrum,
+    assumptions: Assumptions,
+    *,
+    rounds: int,
+    dimension: int,
+    volume: float = math.inf,
 ) -> float:
     """The regret bound before any data: both determinants at their largest.
 
     By arithmetic and geometric means, as trace S_T <= T: the released V has log det V <=
     m ln(lambda + lambda_max + T / m), which the width sees, and the potential of the actions,
-    sum of ||phi_t||^2_(V_t^-1), is at most 2 m ln(1 + T / (m (lambda + lambda_min))).
+    sum of ||phi_t||^2_(V_t^-1), is at most 2 m ln(1 + T / (m (lambda + lambda_min))). Where more is
+    known of log det(I + S_T / (lambda + lambda_min)), as for every map of `information.volume` and
+    every kernel with a known gain (`information.approximate_volume`), it takes the place of both.
 
     >>> calm = Spectrum(shift=2.0, smallest=1.0, largest=3.0, kappa=0.5)
     >>> world = Assumptions(norm=1.0, noise=0.5)
@@ -60,9 +63,9 @@ def prior_bound(
     if floor < 1.0:
         raise InvalidArgument("spectrum", "lambda + lambda_min of at least 1")
     ceiling = m * math.log(a.regularisation + spectrum.largest + t / m)
-    widest = width(spectrum, a, rounds=t, log_determinant=ceiling, side=m)
-    volume = m * math.log1p(t / (m * floor))
-    return regret_bound(widest, a, rounds=t, log_determinant=volume)
+    most = min(volume, m * math.log1p(t / (m * floor)))
+    widest = width(spectrum, a, rounds=t, log_determinant=ceiling, side=m, volume=volume)
+    return regret_bound(widest, a, rounds=t, log_determinant=most)
 
 
 def crossover(bound: Callable[[int], float], *, uniform: float) -> int:
@@ -85,46 +88,3 @@ def crossover(bound: Callable[[int], float], *, uniform: float) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if bound(middle) < price * middle else (middle, high)
     return high
-
-
-# -- information
-
-
-@dataclass(frozen=True)
-class InformationGain:
-    """A greedy choice of actions: what it tells about f, and what no choice can exceed.
-
-    `at_most` is gain / (1 - 1/e): the gain is monotone and submodular in the actions, so greedy
-    selection reaches at least 1 - 1/e of the largest (Nemhauser, Wolsey and Fisher).
-    """
-
-    gain: float
-    at_most: float
-    chosen: tuple[int, ...]
-
-
-def information_gain(phi: Floats, *, rounds: int, noise_variance: float) -> InformationGain:
-    """gamma_T = max over T rows, repeats allowed, of 1/2 log det(I + Phi^T Phi / rho^2).
-
-    Definition 1, for signal variance 1, over the rows of `phi` (the features of a set of
-    candidates; for an exact kernel, a factor of its matrix). Each step takes the row with the
-    largest variance, and the variances follow by a rank-one update.
-
-    >>> information_gain(np.eye(2), rounds=2, noise_variance=1.0).chosen
-    (0, 1)
-    """
-    if phi.ndim != 2 or not phi.size or not np.isfinite(phi).all():
-        raise InvalidArgument("phi", "a matrix of finite numbers with at least one row")
-    noise = checks.number("noise_variance", noise_variance, above=0.0)
-    covariance = np.eye(phi.shape[1])
-    variances = np.square(phi).sum(axis=1)
-    gain, chosen = 0.0, list[int]()
-    for _ in range(checks.count("rounds", rounds)):
-        best = int(np.argmax(variances))
-        total = float(variances[best]) + noise
-        direction = covariance @ phi[best]
-        covariance -= np.outer(direction, direction) / total
-        variances = np.maximum(variances - np.square(phi @ direction) / total, 0.0)
-        gain += 0.5 * math.log(total / noise)
-        chosen.append(best)
-    return InformationGain(gain, gain / (1.0 - math.exp(-1.0)), tuple(chosen))

@@ -19,11 +19,10 @@ from discreet.agreement.release import GENESIS, Release
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, StudyEnded
 from discreet.frames.table import Table
-from discreet.learning.belief import Belief
+from discreet.learning.elimination import Certificate, Remaining
 from discreet.learning.epoch import Epoch
-from discreet.learning.next_epoch import believed_before, learn, open_epoch
+from discreet.learning.next_epoch import Believed, believed_before, learn, open_epoch
 from discreet.learning.posterior import Posterior
-from discreet.learning.prefix_belief import PrefixBelief
 from discreet.learning.search import Score, first_of_best, maximise, public_points
 from discreet.learning.tables import epochs_table, posterior_table
 from discreet.privacy.budget import GaussianPrivacy, NonPrivate
@@ -38,13 +37,15 @@ class Recommendation:
     """The action with the highest posterior mean, that mean, and its 95% credible interval.
 
     Under `confidence="theory"` the interval is that of Theorem 1, for all actions at once.
-    `chosen` is the position among the candidates, where candidates were given.
+    `chosen` is the position among the candidates, where candidates were given. Elimination also
+    proves that no action is better by more than `gap` (see `Study.certificate`).
     """
 
     action: dict[str, Value]
     mean: float
     interval: tuple[float, float]
     chosen: int | None = None
+    gap: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,7 @@ class Study:
                 previous = release.digest
 
     @classmethod
-    def begun(cls, belief: Belief | PrefixBelief, *, simulated: bool | None = None) -> "Study":
+    def begun(cls, belief: Believed, *, simulated: bool | None = None) -> "Study":
         """A study that has not begun, and starts from this belief."""
         return cls(belief.plan, simulated=simulated)._believing(belief)
 
@@ -126,7 +127,7 @@ class Study:
         return self.epochs[-1]
 
     @cached_property
-    def belief(self) -> Belief | PrefixBelief:
+    def belief(self) -> Believed:
         """What the releases teach, starting from the plan's prior."""
         belief = believed_before(self.plan)
         for epoch, release in zip(self.epochs, self.releases, strict=False):
@@ -189,6 +190,8 @@ class Study:
         0
         """
         plan, posterior, chosen = self.plan, self.posterior, None
+        if candidates is None and isinstance(self.belief, Remaining):
+            return _surest(plan, self.belief)
         if candidates is not None:
             if context is not None:
                 raise InvalidArgument("context", "none beside candidates, which have its values")
@@ -227,6 +230,11 @@ class Study:
         (False,)
         """
         return epochs_table(self.plan, self.epochs, self.releases)
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What elimination proves of the releases so far; None for plans that play otherwise."""
+        return self.belief.certificate if isinstance(self.belief, Remaining) else None
 
     def _highest(self, context: Mapping[str, object] | None) -> Floats:
         """The scaled point with the highest posterior mean, as the only row."""
@@ -272,10 +280,20 @@ class Study:
         private = isinstance(self.plan.privacy, NonPrivate) or all(r.private for r in self.releases)
         return bool(self.simulated) or not private
 
-    def _believing(self, belief: Belief | PrefixBelief, **parts: object) -> "Study":
+    def _believing(self, belief: Believed, **parts: object) -> "Study":
         study = replace(self, **parts)
         study.__dict__["belief"] = belief
         return study
+
+
+def _surest(plan: Plan, belief: Remaining) -> Recommendation:
+    """The active arm with the highest estimate."""
+    best = belief.best
+    mean = float(belief.estimates[best]) * plan.half_width + plan.centre
+    margin = float(belief.margins[best]) * plan.half_width
+    action = plan.domain.decode(belief.arms.points[best])
+    interval = (mean - margin, mean + margin)
+    return Recommendation(action, mean, interval, gap=belief.certificate.gap)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,8 @@ from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.arrays import Floats
 from discreet.frames.table import Cell, Table
-from discreet.learning.belief import Belief
 from discreet.learning.epoch import Epoch
-from discreet.learning.prefix_belief import PrefixBelief
+from discreet.learning.next_epoch import Believed
 
 
 def epochs_table(plan: Plan, epochs: tuple[Epoch, ...], releases: tuple[Release, ...]) -> Table:
@@ -24,7 +23,7 @@ def epochs_table(plan: Plan, epochs: tuple[Epoch, ...], releases: tuple[Release,
     return Table({name: [row[name] for row in rows] for name in (rows[0] if rows else ())})
 
 
-def posterior_table(plan: Plan, belief: Belief | PrefixBelief, points: Floats) -> Table:
+def posterior_table(plan: Plan, belief: Believed, points: Floats) -> Table:
     """Scaled points in natural units, the mean reward there and its 95% interval."""
     means = belief.posterior.mean(points) * plan.half_width + plan.centre
     stds = np.sqrt(belief.posterior.variance(points))

@@ -256,17 +256,47 @@ class Assumptions:
         _probability("failure", self.failure)
 
 
+def reward_range(
+    means: tuple[float, float], noise: float, *, rounds: int, failure: float
+) -> tuple[float, float]:
+    """A range for `Plan.rewards` that none of so many rewards leaves, but with this probability.
+
+    For f within `means` and noise that is `noise`-sub-Gaussian, each of T rewards is further than
+    r from f with probability at most 2 exp(-r^2 / (2 rho^2)). So (the errata's clipping rule)
+
+        r = rho sqrt(2 ln(2 T / zeta))
+
+    >>> low, high = reward_range((-1.0, 1.0), 0.1, rounds=10_000, failure=0.05)
+    >>> round(low, 3), round(high, 3)
+    (-1.508, 1.508)
+    """
+    low, high = (checks.number("means", end) for end in means)
+    spread = checks.number("noise", noise, at_least=0.0)
+    tails = 2.0 * checks.count("rounds", rounds) / _probability("failure", failure)
+    margin = spread * math.sqrt(2.0 * math.log(tails))
+    return low - margin, high + margin
+
+
 def width(
-    spectrum: Spectrum, assumptions: Assumptions, *, rounds: int, log_determinant: float, side: int
+    spectrum: Spectrum,
+    assumptions: Assumptions,
+    *,
+    rounds: int,
+    log_determinant: float,
+    side: int,
+    volume: float = math.inf,
 ) -> float:
     """W_t, the multiplier of ||phi||_(V^-1): Theorem 1 in its implementable form (docs/errata).
 
         B sqrt(lambda + lambda_max) + R sqrt(2 ln(2 / zeta) + log det(V / (lambda + lambda_min)))
-        + t B epsilon / sqrt(lambda + lambda_min) + kappa
+        + min(t B epsilon / sqrt(lambda + lambda_min), sqrt(t) B epsilon) + kappa
 
     `log_determinant` is that of the *released* V, which is shifted and lies above S + (lambda +
-    lambda_min) I; that of the raw sums would leak. The spectrum must fail with probability at
-    most zeta / 2; the martingale takes the other half.
+    lambda_min) I; that of the raw sums would leak. What is known of log det(I + S / (lambda +
+    lambda_min)) before any data, a `volume`, may be less (`information.volume`). The kernel's error
+    e, |e_s| <= B epsilon, enters as ||sum of phi_s e_s||_(V^-1): at most t B epsilon over the root
+    of the least eigenvalue, and at most ||e||, because Phi V^-1 Phi^T <= I for V >= Phi^T Phi. The
+    spectrum must fail with probability at most zeta / 2; the martingale takes the other half.
 
     >>> calm = Spectrum(shift=2.0, smallest=1.0, largest=3.0, kappa=0.5)
     >>> world = Assumptions(norm=1.0, noise=0.0)
@@ -275,12 +305,13 @@ def width(
     """
     a, t = assumptions, checks.whole("rounds", rounds)
     floor = a.regularisation + spectrum.smallest
-    volume = log_determinant - checks.count("side", side) * math.log(floor)
-    martingale = math.sqrt(2.0 * math.log(2.0 / a.failure) + max(volume, 0.0))
+    released = log_determinant - checks.count("side", side) * math.log(floor)
+    least = max(min(released, volume), 0.0)
+    martingale = math.sqrt(2.0 * math.log(2.0 / a.failure) + least)
     return (
         a.norm * math.sqrt(a.regularisation + spectrum.largest)
         + a.noise * martingale
-        + t * a.norm * a.error / math.sqrt(floor)
+        + a.norm * a.error * min(t / math.sqrt(floor), math.sqrt(t))
         + spectrum.kappa
     )
 

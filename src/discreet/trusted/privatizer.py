@@ -94,10 +94,17 @@ class Privatizer(OneCopy):
             self._sums.add(announced[0])
 
     def tell(self, *events: Told) -> None:
-        """Users answered: encode their rounds and add each once."""
-        points = np.array([self.session.close(event.number).point for event in events])
-        rewards = np.array([event.reward for event in events])
-        self._count(points, self._plan.all_centred(rewards))
+        """Users answered: encode their rounds and add each once.
+
+        Elimination's phases know which arms were asked, so it takes late answers for silence.
+        """
+        closed = [self.session.close(event.number).point for event in events]
+        first = self._epoch.first if self._plan.eliminates else 0
+        in_time = [i for i, event in enumerate(events) if event.number >= first]
+        if in_time:
+            rewards = np.array([events[i].reward for i in in_time])
+            points = np.array([closed[i] for i in in_time])
+            self._count(points, self._plan.all_centred(rewards))
 
     def simulate(self, points: Floats, rewards: Floats) -> None:
         """Count rounds that are asked and answered at once: in simulations, where no one waits."""

@@ -1,0 +1,35 @@
+"""What a plan is warned of: legal, but hardly what its author wants."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from discreet.errors import LargeDelta, ShortHorizon
+from discreet.privacy.budget import NonPrivate
+
+#: So many people, over mu, teach something where these bring contexts or candidates.
+ENOUGH = 100
+
+
+def cautions(plan: Any) -> Iterator[tuple[str, type[UserWarning]]]:
+    """Those of a resolved plan, each with its category."""
+    if isinstance(plan.privacy, NonPrivate) or plan.horizon is None:
+        return
+    if plan.privacy.delta * plan.horizon > 1.0:
+        yield (
+            f"delta = {plan.privacy.delta:g} would allow publishing some of {plan.horizon} "
+            "people outright: take delta well below 1 / horizon",
+            LargeDelta,
+        )
+    if plan.noise is None and not plan.eliminates and plan.horizon < (needed := _needed(plan)):
+        yield (
+            f"{plan.horizon} people will hardly teach this plan anything at its epsilon: it "
+            f"takes about {needed}, a larger epsilon, or fewer features",
+            ShortHorizon,
+        )
+
+
+def _needed(plan: Any) -> int:
+    if plan.is_directed:
+        return math.ceil(ENOUGH / min(plan.mu or 1.0, 1.0))
+    return 2 * plan.design_asks
