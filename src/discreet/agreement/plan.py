@@ -30,9 +30,9 @@ from discreet.agreement.elimination import Elimination
 from discreet.agreement.plan_features import chosen_features
 from discreet.agreement.prior import Prior
 from discreet.agreement.resolve import MOST_ASKS, MOST_DRAWS, Confidence, Decisions
+from discreet.agreement.reward_units import RewardUnits
 from discreet.agreement.schedule import Exploration, Schedule
 from discreet.agreement.wording import Wording
-from discreet.arrays import Floats
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument
 from discreet.features.choose import FeatureChoice
@@ -52,7 +52,7 @@ SIMULATED = "A simulation: nothing here is private. With real noise the plan wou
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(RewardUnits):
     """Everything a study agrees on before it begins.
 
     - `domain`, `kernel`: where the function lives and how smooth it is (lengthscales in units
@@ -424,50 +424,6 @@ class Plan:
         """
         earlier = first if self.looks_again else 0
         return length + (0 if self.is_local else self.expire_after) + earlier
-
-    # -- rewards, in the units of the model
-
-    @property
-    def centre(self) -> float:
-        """What the model calls zero: the middle of the reward range.
-
-        For the prefix estimator in theory zero itself: f, and not f minus a constant, has a bounded
-        norm.
-        """
-        return 0.0 if self._from_zero else (self.rewards[0] + self.rewards[1]) / 2
-
-    @property
-    def half_width(self) -> float:
-        """What the model calls one: the furthest that the reward range goes from `centre`."""
-        if self._from_zero:
-            return max(map(abs, self.rewards))
-        return (self.rewards[1] - self.rewards[0]) / 2
-
-    @property
-    def _from_zero(self) -> bool:
-        return self.confidence == "theory" and not self.eliminates
-
-    @property
-    def signal_variance(self) -> float:
-        """The variance of the function to begin with, in half-widths squared."""
-        return 0.25 if self.signal_std is None else (self.signal_std / self.half_width) ** 2
-
-    @property
-    def noise_variance(self) -> float:
-        """The variance of a reward around the function to begin with, in half-widths squared."""
-        return 0.25 if self.noise_std is None else (self.noise_std / self.half_width) ** 2
-
-    def clip(self, reward: float) -> float:
-        """The reward, moved to the nearest end of the range if it lies outside."""
-        return min(max(reward, self.rewards[0]), self.rewards[1])
-
-    def centred(self, reward: float) -> float:
-        """A clipped reward as a number in [-1, 1]."""
-        return (self.clip(reward) - self.centre) / self.half_width
-
-    def all_centred(self, rewards: Floats) -> Floats:
-        """As `centred`, of many."""
-        return (np.clip(rewards, *self.rewards) - self.centre) / self.half_width
 
 
 def _resolved(value: T | None) -> T:
