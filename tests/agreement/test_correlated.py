@@ -36,7 +36,6 @@ from discreet.privacy.fourier import FourierEncoding
 from discreet.privacy.gram import GramEncoding
 from discreet.protocol.messages import Answer, Ask
 from discreet.protocol.records import Asked, Told, UserKey
-from discreet.simulation import forecast
 from discreet.simulation.play import Setting, simulate
 from discreet.storage import canonical
 from discreet.trusted import mechanism
@@ -499,11 +498,6 @@ def test_the_default_encoding_has_noise_on_both_sums():
         bandit.tell(bandit.ask(user=f"user {number}"), reward(number))
     bandit.finish()
     assert len(bandit.study.releases) == 20
-
-
-def test_a_forecast_is_for_independent_noise():
-    with pytest.raises(InvalidArgument, match="independent noise"):
-        forecast.forecast(make_plan("tree"))
 
 
 @pytest.mark.parametrize("noise", NOISES)

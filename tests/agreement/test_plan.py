@@ -128,7 +128,7 @@ def test_features_of_another_dimension_are_refused():
 
 def test_an_error_out_of_reach_says_how_many_features_it_takes():
     with pytest.raises(OutOfReach) as caught:
-        _plan(kernel=SquaredExponential(0.05), kernel_error=1e-6, max_features=100)
+        _plan(kernel=SquaredExponential(0.05), kernel_error=1e-6, max_features=100, features="grid")
     assert caught.value.features > 100
 
 
@@ -163,7 +163,7 @@ IN_CONTEXT = {"domain": CONTEXT, "kernel_error": 1e-2}
         ({"privacy": REWARDS}, "reward"),
         ({"privacy": REWARDS, "public_decisions": True}, "reward"),
         ({"privacy": JOINT, **CANDIDATES}, "fourier"),
-        ({"privacy": JOINT, **IN_CONTEXT}, "fourier"),
+        ({"privacy": JOINT, **IN_CONTEXT}, "directed"),
         ({"privacy": JOINT, **CANDIDATES, "features": "hermite"}, "gram"),
         ({"privacy": JOINT, **CANDIDATES, "kernel": Polynomial(2)}, "gram"),
         (

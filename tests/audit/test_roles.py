@@ -26,6 +26,7 @@ def test_the_games_reach_every_encoding_in_both_models():
         "fourier",
         "reward",
         "announced",
+        "directed",
     }
     assert {name.split(",")[1].strip() for name in names if name.startswith("client")} == {
         "gram",
@@ -40,7 +41,9 @@ def test_the_person_moves_what_is_shown_by_almost_the_whole_promise(name):
     game, _ = TRIALS[name]
     counted = game.epochs[:2][-1]
     moved = np.linalg.norm(roles._moved(game.plan, counted, game.points))
-    assert 0.97 * game.claim <= moved <= game.claim * (1 + 1e-9)
+    # Along directions, only where answers reach both ends of the width: it is wide at first.
+    least = 0.85 if "directed" in name else 0.97
+    assert least * game.claim <= moved <= game.claim * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("name", [name for name, (_, control) in TRIALS.items() if not control])

@@ -35,13 +35,18 @@ AGAIN = {
     "joint, box": {},
     "joint, box, rewards": {"privacy": JointDP(1.0, 1e-3, protect="rewards")},
     "joint, box, several rounds": {"privacy": JointDP(1.0, 1e-3, rounds_per_user=3)},
+    "joint, context": {"domain": WITH_CONTEXT},
 }
 ONCE = {
     "joint, box, gram": {"encoding": "gram"},
     "joint, box, fourier": {"encoding": "fourier"},
     "joint, candidates": {"decisions": "candidates"},
     "joint, candidates, announced": PUBLIC,
-    "joint, context": {"domain": WITH_CONTEXT},
+    "joint, context, fourier": {
+        "domain": WITH_CONTEXT,
+        "encoding": "fourier",
+        "features": "grid",
+    },
     "joint, correlated": {"noise": "tree", "horizon": 50},
     "local": {"privacy": LocalDP(1.0, 1e-3)},
     "local, candidates": {"privacy": LocalDP(1.0, 1e-3), "decisions": "candidates"},
@@ -139,7 +144,7 @@ def test_in_sight_are_those_whose_age_has_a_weight_left():
 
 
 @pytest.mark.parametrize("name", AGAIN)
-def test_four_looks_are_the_default_of_joint_privacy_over_the_whole_box(name):
+def test_four_looks_are_the_default_where_they_are_proven(name):
     assert make_plan(**AGAIN[name]).looks == FOUR_LOOKS
 
 
@@ -151,7 +156,7 @@ def test_elsewhere_a_round_is_looked_at_once(name):
     if plan.mu is None:  # there is no budget to divide
         assert make_plan(**ONCE[name], looks=(0.8, 0.6)).looks is None
     else:
-        with pytest.raises(InvalidArgument, match="only JointDP over the whole box"):
+        with pytest.raises(InvalidArgument, match="in one release"):
             make_plan(**ONCE[name], looks=(0.8, 0.6))
     assert make_plan(**ONCE[name], looks=(1.0,)).looks_from(100) == ONE_LOOK
     with pytest.raises(InvalidArgument, match="looks"):

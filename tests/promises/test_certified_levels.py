@@ -21,7 +21,14 @@ LINE, PAIR = Box({"dose": (0, 10)}), Box({"dose": (0, 10), "age": (18, 90)}, con
 SHAPES = {
     "reward, four looks": {"domain": LINE},
     "reward, one look": {"domain": LINE, "looks": (1.0,), "horizon": 1000},
-    "fourier": {"domain": PAIR, "kernel_error": 0.05},
+    "directed, four looks": {"domain": PAIR},
+    "directed, one look": {"domain": PAIR, "looks": (1.0,)},
+    "fourier": {
+        "domain": PAIR,
+        "kernel_error": 0.05,
+        "features": "grid",
+        "encoding": "fourier",
+    },
     "gram": {"domain": PAIR, "kernel_error": 0.05, "encoding": "gram", "horizon": 500},
     "announced": {"domain": PAIR, "kernel_error": 0.05, "public_decisions": True},
     "tree": {"domain": LINE, "noise": "tree", "horizon": 300, "encoding": "gram"},
@@ -75,7 +82,11 @@ def gaussian(mu, epsilon):
 
 
 def slack(plan):
-    return touched(plan) * plan.encode_with.most_integers(plan.map) * mpmath.mpf(2) ** -43
+    return (
+        touched(plan)
+        * plan.encode_with.most_integers(plan.map)
+        * mpmath.mpf(2) ** (-45 if plan.encoding == "directed" else -43)
+    )
 
 
 @pytest.mark.parametrize(("shape", "kind"), CASES)

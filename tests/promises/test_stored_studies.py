@@ -80,7 +80,7 @@ def test_a_journal_and_an_export_are_read_as_they_were(folder, name):
             part: known[part] for part in ("plan", "epochs", "releases")
         }
         assert not archive.study.is_simulated
-        assert archive.study.guarantee == studies.PLANS[name](folder).guarantee
+        assert archive.study.guarantee == archive.study.plan.guarantee
 
 
 @by_study

@@ -24,7 +24,9 @@ from discreet.features.choose import FeatureChoice
 from discreet.features.difference_grid import difference_grid
 from discreet.features.fourier import FourierFeatures
 from discreet.features.kernels import Additive, Kernel, Learned
-from discreet.features.maps import FeatureMap, PolynomialFeatures
+from discreet.features.maps import FeatureMap
+from discreet.features.nystrom import NystromFeatures
+from discreet.features.products import ProductFeatures
 from discreet.features.simple_kernels import Linear, Polynomial
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.correlation import BLT
@@ -345,7 +347,7 @@ def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:
     if plan.privacy.protect == "rewards" and plan.noise is None:
         return "announced"
     if isinstance(plan.privacy, JointDP) and plan.noise is None:
-        leading = not isinstance(features, FourierFeatures | PolynomialFeatures)
+        leading = isinstance(features, ProductFeatures | NystromFeatures)
         if plan.decisions == "context" or leading:
             return "directed"
     lattice = isinstance(features, FourierFeatures) and features.indices is not None
