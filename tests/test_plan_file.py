@@ -453,7 +453,11 @@ def test_a_damaged_earlier_study_is_named(tmp_path):
         ("schedule", {"first": 0}, "schedule.first: expected a whole number of at least 1, got 0"),
         ("schedule", {"growth": 2.0}, "schedule.first: expected a whole number, and it is missing"),
         ("exploration.type", "Plan", "exploration.type: expected 'Exploration', got 'Plan'"),
-        ("features", "magic", "features: expected 'auto' or 'grid' or 'hermite' or 'random' or 'leading', got"),
+        (
+            "features",
+            "magic",
+            "features: expected 'auto' or 'grid' or 'hermite' or 'random' or 'leading', got",
+        ),
         ("prior", 3, "prior: expected text or a table, got 3"),
         ("prior", "no.json", "prior: expected the export of an earlier study"),
     ],
