@@ -17,7 +17,7 @@ exclude_patterns = ["data", "_static"]
 source_suffix = {".md": "markdown"}
 nitpicky = True
 INSIDE = (
-    r"discreet\.(agreement\.wording|features|learning|privacy"
+    r"discreet\.(agreement\.(beginning|wording)|features|learning|privacy"
     r"|protocol\.(records|role|rounds|verifier)|simulation|trusted)\..*"
 )
 nitpick_ignore_regex = [

@@ -216,6 +216,53 @@ def test_a_file_may_eliminate(tmp_path):
     assert read_plan(written(tmp_path, ELIMINATES)).digest == eliminates_as_written().digest
 
 
+EXPLORES = """
+explore = [{ dose = 4 }, { dose = 5.5 }]
+domain.coordinates.dose = [0, 10]
+domain.coordinates.age = [18, 90]
+domain.coordinates.sex = { type = "Categorical", values = ["f", "m"] }
+domain.context = ["age", "sex"]
+privacy = { type = "JointDP", epsilon = 1.0, delta = 0.001 }
+
+[public_contexts]
+age = { type = "Around", mean = 61, std = 12 }
+sex = { type = "Shares", shares = { f = 3, m = 1 } }
+"""
+
+
+def explores_as_written():
+    people = {"age": (18, 90), "sex": Categorical(("f", "m"))}
+    return Plan(
+        explore=({"dose": 4}, {"dose": 5.5}),
+        public_contexts={"age": (61, 12), "sex": {"f": 3, "m": 1}},
+        domain=Box({"dose": (0, 10), **people}, context=["age", "sex"]),
+        privacy=JointDP(1.0, 0.001),
+    )
+
+
+STARTS = """
+start = { dose = 5, arm = "b" }
+domain.coordinates = { dose = [0, 10], arm = { type = "Categorical", values = ["a", "b"] } }
+privacy = { type = "JointDP", epsilon = 1.0, delta = 0.001 }
+"""
+
+
+def starts_as_written():
+    domain = Box({"dose": (0, 10), "arm": Categorical(("a", "b"))})
+    return Plan(domain=domain, privacy=JointDP(1.0, 0.001), start={"dose": 5, "arm": "b"})
+
+
+def test_a_file_may_say_how_to_begin_and_who_comes(tmp_path):
+    assert read_plan(written(tmp_path, EXPLORES)).digest == explores_as_written().digest
+    assert read_plan(written(tmp_path, STARTS)).digest == starts_as_written().digest
+
+
+def test_a_file_may_give_a_region_to_begin_in(tmp_path):
+    region = 'explore = { type = "Box", coordinates = { dose = [3, 6] } }'
+    plan = read_plan(written(tmp_path, f"{region}\n{NEXT}"))
+    assert plan.explore == Box({"dose": (3, 6)})
+
+
 def test_every_field_of_a_plan_can_be_written():
     """A new field of `Plan` belongs into the texts above, or must be read in another way."""
     names = {field.name for field in ARGUMENTS}
@@ -225,6 +272,8 @@ def test_every_field_of_a_plan_can_be_written():
         CORRELATED: correlated_as_written(),
         LOOKED: looked_as_written(),
         ELIMINATES: eliminates_as_written(),
+        EXPLORES: explores_as_written(),
+        STARTS: starts_as_written(),
     }
     said = {name: plan for text, plan in texts.items() for name in tomllib.loads(text)}
     assert names - said.keys() == {"prior"}  # see "an earlier study" below
@@ -404,10 +453,13 @@ def test_a_damaged_earlier_study_is_named(tmp_path):
         ("schedule", {"first": 0}, "schedule.first: expected a whole number of at least 1, got 0"),
         ("schedule", {"growth": 2.0}, "schedule.first: expected a whole number, and it is missing"),
         ("exploration.type", "Plan", "exploration.type: expected 'Exploration', got 'Plan'"),
-        ("features", "magic", "features: expected 'grid' or 'hermite' or 'random', got 'magic'"),
+        (
+            "features",
+            "magic",
+            "features: expected 'auto' or 'grid' or 'hermite' or 'random' or 'leading', got",
+        ),
         ("prior", 3, "prior: expected text or a table, got 3"),
         ("prior", "no.json", "prior: expected the export of an earlier study"),
-        ("kernel", {"type": "Polynomial", "degree": 99}, "features, over the limit of 2048"),
     ],
     ids=lambda value: value if isinstance(value, str) and "expected" not in value else "",
 )
@@ -420,6 +472,12 @@ def test_an_error_names_the_file_the_key_and_what_is_expected(place, value, word
     assert words in message
     assert "\n" not in message
     assert error.value.fault == "caller"
+
+
+def test_a_kernel_beyond_the_features_asked_for_is_refused_by_the_file():
+    kernel = {"type": "Polynomial", "degree": 99}
+    with pytest.raises(DiscreetError, match=r"dosing\.toml: .* features, over the limit of 2048"):
+        read_plan(EXAMPLES / "dosing.toml", {"kernel": kernel, "features": "grid"})
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ BAD = {
         ["--problem", "camelback", "--dimension", "3"], ["--problem", "camelback", "--set", "a=1"],
         *[["--plan", f"{ROOT}/docs/examples/dosing.toml", *change] for change in SETS],
         ["--lengthscale", "-1"], ["--lengthscale", "nan"], ["--lengthscale", "1e-9"],
-        ["--rewards", "1", "0"], ["--rewards", "nan", "1"], ["--dimension", "9"],
+        ["--rewards", "1", "0"], ["--rewards", "nan", "1"], ["--dimension", "0"],
         ["--figure", "forecast.bmp"], ["--figure", "folder"], ["--figure", "text.txt/f.png"],
     ],
     "inspect": [

@@ -116,7 +116,7 @@ def test_the_words_of_the_command_line_are_those_of_the_library():
         (choices.Model, simulation.Model),
         (choices.Protect, budget.Protect),
         (choices.EncodingChoice, encodings.EncodingChoice),
-        (choices.Method, features.Method),
+        (choices.Features, features.FeatureChoice),
         (choices.NoiseChoice, streams.NoiseChoice),
     ]
     for ours, theirs in pairs:

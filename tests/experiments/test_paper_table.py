@@ -40,8 +40,8 @@ def test_the_committed_table_holds_runs_of_the_command_and_none_twice():
     assert set(jobs) <= set(trials())
 
 
-def test_the_committed_table_is_what_the_code_plays():
-    """Uniform play, whose floating point is the same everywhere, to the printed digits."""
+def test_the_committed_uniform_play_is_what_the_code_plays():
+    """To the printed digits: its floating point is the same everywhere. Others: see the page."""
     row = next(row for row in read_runs(Played, DATA) if row.way == YARDSTICK and row.run == 0)
     assert row.regret == pytest.approx(play(job_of(Trial, row)).regret, abs=1e-3)
 

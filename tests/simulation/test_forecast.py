@@ -429,7 +429,7 @@ def test_a_problem_lends_its_domain_kernel_and_rewards(run, problem):
         (["--problem", "camelback", "--rewards", "0", "1"], "nothing with --problem"),
         (["--lengthscale", "-1"], "lengthscale: expected"),
         (["--rewards", "1", "0"], "rewards: expected a pair"),
-        (["--dimension", "9"], "features"),
+        (["--dimension", "0"], "dimension"),
         (["--figure", "missing/a.png"], "a file in a folder that exists"),
         (["--figure", "a.nonsense"], "a writable .png, .svg or .pdf"),
         (["--rounds", "0"], "rounds"),

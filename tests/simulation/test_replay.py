@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from tests.support.single_rounds import BanditPlayer
 
 from discreet import Box, Integer, JointDP, LocalDP, NonPrivate, Plan, Schedule, Simulation
 from discreet import SquaredExponential as Smooth
 from discreet.errors import InvalidArgument
 from discreet.simulation import replay as replays
 from discreet.simulation.forecast_report import Estimate
-from discreet.simulation.play import BanditPlayer
 from discreet.simulation.replay import NOT_PRIVATE, Rehearsal, over_runs, replay
 
 DOSES = Box({"dose": Integer(0, 3)})

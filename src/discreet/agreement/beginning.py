@@ -149,7 +149,7 @@ def first_actions(given: object, domain: Box) -> FirstActions:
     if not all(isinstance(row, Mapping) for row in rows):
         raise InvalidArgument("explore", words)
     free_box(domain).encode(rows, argument="explore")
-    return tuple(dict(row) for row in rows)
+    return tuple(_settled(row, domain) for row in rows)
 
 
 def _check_within(name: str, part: Any, whole: Any) -> None:
@@ -168,7 +168,13 @@ def start_action(given: object, domain: Box) -> Mapping[str, Setting]:
         raise InvalidArgument("start", "an action by name, such as {'dose': 5}")
     action = dict(cast(Mapping[str, Setting], given))
     free_box(domain).encode([action], argument="start")
-    return action
+    return _settled(action, domain)
+
+
+def _settled(action: Mapping[str, Setting], domain: Box) -> Mapping[str, Setting]:
+    """The same, however it was written: a dose of 5 is one of 5.0."""
+    coordinates = {name: domain.coordinate(name) for name in action}
+    return {name: each.value(each.number(action[name])) for name, each in coordinates.items()}
 
 
 def design(

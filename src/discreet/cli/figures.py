@@ -70,8 +70,8 @@ def draw_surfaces(figure: Any, truth: Any, learnt: Any, problem: Problem, study:
         image = axes.contourf(x, y, values.reshape(101, 101), levels=levels, cmap="cividis")
         axes.set(title=title, xlabel=plan.domain.names[0], aspect="equal")
     truth.set_ylabel(plan.domain.names[1])
-    tried = np.concatenate([epoch.policy.menu for epoch in study.epochs])
-    if len(tried):  # actions are public over the whole box only
+    if plan.decisions == "box":  # elsewhere a menu does not say what people bring
+        tried = np.concatenate([epoch.policy.menu for epoch in study.epochs])
         actions = [list(plan.domain.decode(point).values()) for point in tried]
         learnt.plot(*np.array(actions, dtype=float).T, ".k", markersize=2, label="actions tried")
         learnt.legend(loc="lower left", fontsize=8, framealpha=0.8)
@@ -313,7 +313,9 @@ def mark_best(
 
 
 def mark_tried(axes: Any, study: Study, names: tuple[str, str]) -> None:
-    """The actions of released epochs, where they are public."""
+    """The actions of released epochs, where they are public: elsewhere people bring something."""
+    if study.plan.decisions != "box":
+        return
     domain = study.plan.domain
     released = study.epochs[: len(study.releases)]
     menus = [domain.decode(point) for epoch in released for point in epoch.policy.menu]

@@ -217,4 +217,14 @@ def _numbers(domain: Box, name: str, column: list[object]) -> Floats:
 
 
 def _plain(name: str, column: list[object]) -> Floats:
-    return np.array(reading.numbers(name, column, len(column)))
+    return np.array(reading.numbers(name, [_read(value) for value in column], len(column)))
+
+
+def _read(value: object) -> object:
+    """The number that a text is, as files hold them; not-a-number for other text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        return math.nan

@@ -157,6 +157,7 @@ def best_mean(problem: Problem) -> float:
 def row_of(domain: Box, action: Mapping[str, Value]) -> Floats:
     """An action as numbers; a category is its position.
 
+    >>> from discreet import Categorical
     >>> row_of(Box({"dose": (0, 10), "arm": Categorical(("a", "b"))}), {"dose": 5.0, "arm": "b"})
     array([5., 1.])
     """
