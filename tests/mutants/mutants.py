@@ -11,7 +11,7 @@ GRAM, FOURIER, ANNOUNCED = (
     f"{AUDIT}[custodian, {kind}]" for kind in ("gram", "fourier", "announced")
 )
 ONE_LOOK, FOUR_LOOKS = (f"{AUDIT}[custodian, reward, looks {count}]" for count in (1, 4))
-DIRECTED, DIRECTED_AGAIN = (f"{AUDIT}[custodian, directed, looks {count}]" for count in (1, 4))
+DIRECTED = f"{AUDIT}[custodian, directed, looks 1]"
 SEARCH = "tests/promises/test_looks_sensitivity.py"
 DIRECTED_SEARCH = f"{SEARCH}::test_a_release_along_directions_moves_by_no_more_than_its_weights"
 CLIENT = f"{AUDIT}[client, gram]"
@@ -72,12 +72,12 @@ MUTANTS = (
         (DIRECTED_SEARCH,),
     ),
     Mutant(
-        "first epochs along directions are looked at whole, and again",
+        "a first look is a whole one, and others come on top",
         "trusted/privatizer.py",
         "self._rounds = in_sight(_Rounds(self._plan.looks_from(epoch.first)), self._rounds)",
         "looks = (1.0, *self._plan.looks_from(epoch.first)[1:])\n"
         "        self._rounds = in_sight(_Rounds(looks), self._rounds)",
-        (DIRECTED_AGAIN,),
+        (f"{SEARCH}::test_the_privatizer_spends_no_more_than_mu_on_any_round",),
     ),
     Mutant(
         "a quarter of the noise of a release",
