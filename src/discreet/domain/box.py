@@ -10,24 +10,34 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from types import MappingProxyType, UnionType
-from typing import Any, Literal, TypeGuard, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.arrays import Floats, Mask, as_rows, frozen
 from discreet.domain.coordinates import (
+    LARGEST_SWEEP,
     Categorical,
     Continuous,
     Coordinate,
     Integer,
+    check_shape,
+    is_listable,
     listing,
     read_context_names,
     read_coordinate,
     read_coordinates,
 )
 from discreet.domain.feasibility import Predicate
-from discreet.domain.points import check_holds, check_rows, read_context, read_points, read_table
+from discreet.domain.points import (
+    check_holds,
+    check_rows,
+    read_context,
+    read_points,
+    read_table,
+    scaled_rows,
+)
 from discreet.domain.unit_cube import even_points, fill_ball, in_ball, pull_into_ball, radius_left
 from discreet.errors import InvalidArgument
 
@@ -35,7 +45,6 @@ __all__ = ["Box", "Categorical", "Continuous", "Coordinate", "Integer"]
 
 # How many spread points the predicate is tried on before it counts as never satisfied.
 FEASIBILITY_TRIALS = 4096
-LARGEST_SWEEP = 2**16
 
 
 @dataclass(frozen=True)
@@ -59,9 +68,6 @@ class Box:
     array([[0.5 , 1.  , 0.25]])
     >>> box.decode([0.5, 1.0, 0.25])
     {'dose': 5.0, 'arm': 'b', 'age': 36.0}
-    >>> Box({"my dose": (0, 10)})
-    Traceback (most recent call last):
-    discreet.errors.InvalidArgument: coordinates: expected names that are identifiers, got 'my dose'
     """
 
     coordinates: Mapping[str, Coordinate | tuple[float, float]]
@@ -73,7 +79,7 @@ class Box:
         coordinates = MappingProxyType(read_coordinates(self.coordinates))
         object.__setattr__(self, "coordinates", coordinates)
         object.__setattr__(self, "context", read_context_names(self.context, self.names))
-        _check_shape(self.shape, coordinates)
+        check_shape(self.shape, coordinates)
         if self._predicate is not None:
             trials = even_points(FEASIBILITY_TRIALS, len(self.names))
             if not len(self.spread(trials)):
@@ -180,7 +186,7 @@ class Box:
         >>> Box({"dose": (0, 10), "pills": Integer(1, 3)}).discrete
         ('pills',)
         """
-        return tuple(name for name, c in self._table.items() if _is_listable(c))
+        return tuple(name for name, c in self._table.items() if is_listable(c))
 
     @cached_property
     def context_columns(self) -> tuple[int, ...]:
@@ -229,8 +235,6 @@ class Box:
 
         >>> Box({"dose": (0, 10), "age": (18, 90)}).diameter == 2**0.5
         True
-        >>> Box({"dose": (0, 10), "age": (18, 90)}, shape="ball").diameter
-        1.0
         """
         return 1.0 if self.shape == "ball" else math.sqrt(len(self.names))
 
@@ -268,7 +272,7 @@ class Box:
         return self._encoded(numbers, "candidates")
 
     def _encoded(self, numbers: Floats, argument: str) -> Floats:
-        scaled = _scaled(self._table, numbers)
+        scaled = scaled_rows(self._table, numbers)
         check_rows(self._inside(scaled), argument, "points inside the ball")
         check_rows(self._satisfied(numbers), argument, f"points that satisfy {self.feasible!r}")
         return scaled
@@ -315,7 +319,7 @@ class Box:
         Traceback (most recent call last):
         discreet.errors.InvalidArgument: context: expected a value for 'age'
         """
-        encoded = _scaled(self._contexts, read_context(context, self._contexts)[None, :])
+        encoded = scaled_rows(self._contexts, read_context(context, self._contexts)[None, :])
         if not self._inside(encoded).all():
             raise InvalidArgument("context", "values inside the ball")
         return encoded[0]
@@ -327,13 +331,13 @@ class Box:
         (array([[0.]]), array([False]))
         """
         numbers, holds = read_table(table, self._table, argument)
-        scaled = _scaled(self._table, numbers)
+        scaled = scaled_rows(self._table, numbers)
         return scaled, holds & self._inside(scaled) & self._satisfied(numbers)
 
     def encode_contexts(self, table: object) -> tuple[Floats, Mask]:
         """A context a row, as `encode_context` has it, and which rows are contexts at all."""
         numbers, holds = read_table(table, self._contexts, "contexts")
-        scaled = _scaled(self._contexts, numbers)
+        scaled = scaled_rows(self._contexts, numbers)
         return scaled, holds & self._inside(scaled)
 
     def snap(self, points: ArrayLike) -> Floats:
@@ -351,7 +355,7 @@ class Box:
             given = pull_into_ball(given, self.context_columns)
             room = radius_left(given, taken=self.context_columns)
             given = pull_into_ball(given, self.free_columns, room)
-        nearest = given if self.continuous.all() else _scaled(self._table, self._natural(given))
+        nearest = given if self.continuous.all() else scaled_rows(self._table, self._natural(given))
         return np.where(self.continuous, np.clip(given, 0.0, 1.0), nearest)
 
     def admits(self, points: ArrayLike) -> Mask:
@@ -423,7 +427,7 @@ class Box:
                [1. ]])
         """
         coordinate = self.coordinate(name)
-        if not _is_listable(coordinate):
+        if not is_listable(coordinate):
             expectation = f"a coordinate of at most {LARGEST_SWEEP} values"
             raise InvalidArgument("name", expectation, name)
         first = coordinate.low if isinstance(coordinate, Integer) else 0
@@ -445,20 +449,3 @@ class Box:
 
     def _inside(self, points: Floats) -> Mask:
         return in_ball(points) if self.shape == "ball" else np.ones(len(points), dtype=np.bool_)
-
-
-def _scaled(table: Mapping[str, Coordinate], numbers: Floats) -> Floats:
-    columns = [c.scale(numbers[:, i]) for i, c in enumerate(table.values())]
-    return np.concatenate([np.empty((len(numbers), 0)), *columns], axis=1)
-
-
-def _is_listable(coordinate: Coordinate) -> TypeGuard[Integer | Categorical]:
-    return not isinstance(coordinate, Continuous) and coordinate.count <= LARGEST_SWEEP
-
-
-def _check_shape(shape: object, coordinates: Mapping[str, Coordinate]) -> None:
-    if not isinstance(shape, str) or shape not in ("box", "ball"):
-        raise InvalidArgument("shape", "'box' or 'ball'", shape)
-    for name, coordinate in coordinates.items():
-        if shape == "ball" and not isinstance(coordinate, Continuous):
-            raise InvalidArgument("shape", f"'box', because {name} is not Continuous", shape)

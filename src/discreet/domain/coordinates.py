@@ -19,7 +19,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from discreet.frames.reading import Column, Kind
 
 # With fewer floats between its ends, rounding would move a scaled point by more than 1e-10.
 FEWEST_STEPS = 1e10
+# Discrete coordinates with more values are not listed.
+LARGEST_SWEEP = 2**16
 # Whole numbers up to here survive the way to the unit cube and back.
 LARGEST_INTEGER = 2**48
 
@@ -412,3 +414,17 @@ def _categories(values: object) -> tuple[str, ...]:
     if len(names) < 2 or len(set(names)) < len(names):
         raise InvalidArgument("values", expectation, tuple(names))
     return tuple(names)
+
+
+def check_shape(shape: object, coordinates: Mapping[str, Coordinate]) -> None:
+    """Refuse a shape that is none, or not one of these coordinates."""
+    if not isinstance(shape, str) or shape not in ("box", "ball"):
+        raise InvalidArgument("shape", "'box' or 'ball'", shape)
+    for name, coordinate in coordinates.items():
+        if shape == "ball" and not isinstance(coordinate, Continuous):
+            raise InvalidArgument("shape", f"'box', because {name} is not Continuous", shape)
+
+
+def is_listable(coordinate: Coordinate) -> TypeGuard[Integer | Categorical]:
+    """Whether its values are few enough to be tried one by one."""
+    return not isinstance(coordinate, Continuous) and coordinate.count <= LARGEST_SWEEP

@@ -156,3 +156,9 @@ def _by_name(
     if len(values) > len(names):
         raise InvalidArgument(argument, f"no names but {listing(names)}{where}")
     return [values[name] for name in names]
+
+
+def scaled_rows(table: Table, numbers: Floats) -> Floats:
+    """Rows of numbers in natural units as rows of the unit cube."""
+    placed = [c.scale(numbers[:, i]) for i, c in enumerate(table.values())]
+    return np.concatenate([np.empty((len(numbers), 0)), *placed], axis=1)

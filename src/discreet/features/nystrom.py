@@ -9,13 +9,14 @@ from discreet.arrays import Floats, as_rows, frozen
 from discreet.errors import InvalidArgument
 from discreet.features.fourier import Group, coefficients_of, one_group
 from discreet.features.kernels import Kernel
+from discreet.features.left_out import LeftOut
 
 #: Steps of the numerical derivative.
 STEP = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class NystromFeatures:
+class NystromFeatures(LeftOut):
     """phi(x) = W^T k(X, x), X public points: with K = k(X, X) = U diag(e) U^T, W = U e^(-1/2).
 
     For the first m columns of U, ||phi(x)||^2 <= k(x, X) K^-1 k(X, x) <= k(x, x) <= 1; rows that
@@ -46,11 +47,6 @@ class NystromFeatures:
     def inputs(self) -> int:
         """The number of coordinates d of a point."""
         return self.points.shape[1]
-
-    @property
-    def error_bound(self) -> float:
-        """1: what is left out is small on average over the domain, which says nothing uniform."""
-        return 1.0
 
     @property
     def groups(self) -> tuple[Group, ...]:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from discreet.arrays import Floats, Indices, Integers, as_rows, frozen
 from discreet.errors import InvalidArgument
 from discreet.features.fourier import FourierFeatures, Group, coefficients_of, one_group
+from discreet.features.left_out import LeftOut
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +89,7 @@ Factor = NumberFactor | CategoryFactor
 
 
 @dataclass(frozen=True, eq=False)
-class ProductFeatures:
+class ProductFeatures(LeftOut):
     """phi_i(x) = prod over factors f of f's function number terms[i, f].
 
     The squares of all products add up to the product of the factors' sums of squares, at most 1:
@@ -128,11 +129,6 @@ class ProductFeatures:
     def dimension(self) -> int:
         """The number of features m."""
         return len(self.terms)
-
-    @property
-    def error_bound(self) -> float:
-        """1: what is left out is small on average over the domain, which says nothing uniform."""
-        return 1.0
 
     @property
     def groups(self) -> tuple[Group, ...]:

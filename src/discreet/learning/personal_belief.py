@@ -19,16 +19,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, svd
+from scipy.linalg import svd
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.arrays import Floats
-from discreet.learning.belief import Belief, Scales, Spending
+from discreet.learning.belief import Belief, Spending
 from discreet.learning.crowds import CrowdBlock, crowd_of
 from discreet.learning.epoch import Epoch
 from discreet.learning.inference import Clipped, Statistics, nonnegative
-from discreet.learning.kernel_bank import bank_of
 from discreet.learning.law import Law, Seen
 from discreet.learning.policy import Policy
 from discreet.learning.posterior import Posterior
@@ -77,16 +76,10 @@ class PersonalBelief(Belief):
     @classmethod
     def before(cls, plan: Plan, spending: Spending = Spending()) -> "PersonalBelief":  # noqa: B008
         """Nothing released: the plan's starting point."""
-        information = np.zeros(plan.map.dimension) if plan.prior is None else plan.prior.information
+        plain = Belief.before(plan, spending)
         names = plan.domain.names if plan.decisions == "candidates" else plan.domain.context
-        return cls(
-            plan,
-            Window[Any].empty(information),
-            Scales(None, plan.noise_variance),
-            bank_of(plan).first,
-            spending,
-            law=Law.before(plan.domain, names, plan.public_contexts),
-        )
+        law = Law.before(plan.domain, names, plan.public_contexts)
+        return cls(plan, plain.window, plain.scales, plain.choice, spending, law=law)
 
     # -- the next epoch
 
@@ -129,18 +122,18 @@ class PersonalBelief(Belief):
 
     def _left(self, window: Window[CrowdBlock], encoding: DirectedEncoding) -> float:
         """The variance of f that a release would leave, where the newest people go."""
-        seen = self._look(window, encoding, np.zeros(len(encoding.directions)), self.posterior)
-        precision = self.prior + seen.theta.precision
-        moments = window.blocks[0].crowd.moments(self.law)
-        return float(np.trace(cho_solve(cho_factor(precision), moments)))
+        return self._unknown(window.blocks[0], self._foreseen(window, encoding))
 
     def expected(self, asks: int, policy: Policy) -> Posterior:
         """The posterior, but for its mean, after an epoch of so many asks under a policy."""
         first = self.scales.asked
-        block = self._block(policy, first, asks)
-        encoding = self.encoding_for(first, asks, policy)
-        window = self.window.entered(block, self.scales.noise)
-        seen = self._look(window, encoding, np.zeros(len(encoding.directions)), self.posterior)
+        window = self.window.entered(self._block(policy, first, asks), self.scales.noise)
+        return self._foreseen(window, self.encoding_for(first, asks, policy))
+
+    def _foreseen(self, window: Window[CrowdBlock], encoding: DirectedEncoding) -> Posterior:
+        """The posterior, but for its mean, after a release that looks at this window."""
+        nothing = np.zeros(len(encoding.directions))
+        seen = self._look(window, encoding, nothing, self.posterior)
         return Posterior(self.plan.map, self.prior + seen.theta.precision, self.information)
 
     # -- what a release teaches
@@ -148,7 +141,7 @@ class PersonalBelief(Belief):
     def after(self, epoch: Epoch, release: Release) -> "PersonalBelief":
         """What is believed after the release of an epoch."""
         plan, encoding = self.plan, epoch.encoding
-        if release.asks == 0 or not isinstance(encoding, DirectedEncoding):
+        if release.asks == 0:
             return self
         moments = encoding.decode(plan.map, release.integers, asks=release.asks)
         newest = self._block(epoch.policy, epoch.first, release.asks)
@@ -169,10 +162,10 @@ class PersonalBelief(Belief):
         return block.looks[age] * block.asks * self.answered.share
 
     def _told_who(
-        self, encoding: DirectedEncoding, gram: Floats, blocks: Sequence[CrowdBlock]
+        self, encoding: Encoding, gram: Floats, blocks: Sequence[CrowdBlock]
     ) -> "PersonalBelief":
         """After a gram along directions: who comes, and how many answer."""
-        r, noise = len(encoding.directions), encoding.noise.gram**2
+        r, noise = len(gram), encoding.noise.gram**2
         asks = sum(block.looks[age] * block.asks for age, block in enumerate(blocks))
         told = self.answered.told(float(np.trace(gram)), asks, 2.0 * r * noise)
         learnt = replace(self, answered=told)

@@ -47,10 +47,7 @@ class Score:
 
     def values(self, points: Floats, tilts: Floats) -> Floats:
         """The score of each point under its own row of tilts, or under a common tilt."""
-        return self.of_features(self.features(points), tilts)
-
-    def of_features(self, phi: Floats, tilts: Floats) -> Floats:
-        """The score where the features are known already."""
+        phi = self.features(points)
         return np.sum(phi * tilts, axis=1) + self._bonus(phi)
 
     def table(self, points: Floats, tilts: Floats) -> Floats:
