@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Polynomial,
         Product,
         SquaredExponential,
+        Structured,
     )
     from discreet.learning.elimination import Certificate
     from discreet.learning.study import Recommendation, Study
@@ -76,6 +77,7 @@ __all__ = [
     "Server",
     "Simulation",
     "SquaredExponential",
+    "Structured",
     "Study",
     "Trial",
     "Trials",
@@ -109,6 +111,7 @@ _PLACES = {
         "Polynomial",
         "Product",
         "SquaredExponential",
+        "Structured",
     ),
     "agreement.elimination": ("Elimination",),
     "agreement.plan": ("Exploration", "Plan", "Schedule"),

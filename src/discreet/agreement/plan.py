@@ -36,7 +36,7 @@ from discreet.agreement.wording import Wording
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument
 from discreet.features.choose import FeatureChoice
-from discreet.features.kernels import Kernel, SquaredExponential, on_columns
+from discreet.features.kernels import Kernel, Structured, on_columns
 from discreet.features.maps import FeatureMap
 from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.clipping import Residual
@@ -55,8 +55,10 @@ SIMULATED = "A simulation: nothing here is private. With real noise the plan wou
 class Plan(RewardUnits):
     """Everything a study agrees on before it begins.
 
-    - `domain`, `kernel`: where the function lives and how smooth it is (lengthscales in units
-      of the scaled domain).
+    - `domain`: where the function lives.
+    - `kernel`: how smooth it is, with lengthscales in units of the scaled domain. By default nobody
+      needs to know: structures and lengthscales are weighed by the releases (see `Structured`);
+      what rests on one kernel has `SquaredExponential()`.
     - `rewards`: the public range that rewards are clipped to.
     - `privacy`: what is promised, `JointDP(epsilon, delta)`, or `LocalDP(epsilon, delta)` where
       nobody is trusted; `NonPrivate()` has to be written out. Under `protect="rewards"` contexts
@@ -101,7 +103,7 @@ class Plan(RewardUnits):
 
     domain: Box
     privacy: Privacy
-    kernel: Kernel = field(default_factory=SquaredExponential)
+    kernel: Kernel = field(default_factory=Structured)
     rewards: tuple[float, float] = (0.0, 1.0)
     horizon: int | None = None
     name: str = "study"
@@ -178,6 +180,7 @@ class Plan(RewardUnits):
         if not fill and (open_ended or isinstance(self.features, str) or self.encoding == "auto"):
             raise InvalidArgument("plan", "one that is resolved")
         self._resolve("decisions", resolve.decisions_of(self.decisions, self.domain))
+        self._resolve("kernel", resolve.kernel_of(self, fill=fill))
         if isinstance(self.features, str):
             self._resolve("features", chosen_features(self, self.features))
         self._resolve("noise", resolve.noise_of(self.noise, self.privacy, self.kernel, self.prior))

@@ -48,7 +48,7 @@ def _leading(plan: Wanting) -> FeatureMap:
         Coordinate(domain.columns(name), getattr(domain.coordinate(name), "vertices", None))
         for name in domain.names
     ]
-    most = min(resolve.MOST_LEADING, plan.max_features)
+    most = min(resolve.most_leading(plan), plan.max_features)
     return leading_features(plan.kernel, coordinates, _even(domain), most)
 
 

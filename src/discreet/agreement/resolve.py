@@ -18,16 +18,16 @@ from discreet.agreement.schedule import (
     local_schedule,
     personal_schedule,
 )
-from discreet.domain.box import Box
+from discreet.domain.box import Box, Categorical
 from discreet.errors import InvalidArgument
 from discreet.features.choose import FeatureChoice
 from discreet.features.difference_grid import difference_grid
 from discreet.features.fourier import FourierFeatures
-from discreet.features.kernels import Additive, Kernel, Learned
+from discreet.features.kernels import Additive, Kernel, Learned, Structured
 from discreet.features.maps import FeatureMap
 from discreet.features.nystrom import NystromFeatures
 from discreet.features.products import ProductFeatures
-from discreet.features.simple_kernels import Linear, Polynomial
+from discreet.features.simple_kernels import Linear, Polynomial, SquaredExponential
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.correlation import BLT
 from discreet.privacy.encodings import EncodingChoice, EncodingName
@@ -42,6 +42,10 @@ MOST_ASKS = 1 << 32
 #: How many standard deviations the prefix estimator's practical rule adds: about the best of a
 #: small grid at mu = 0.92 on the synthetic problem.
 OPTIMISM = 0.3
+#: Where the kernel is open: features of several structures at once, with contexts and without.
+MOST_STRUCTURED, MOST_UNDER_CONTEXTS = 160, 72
+#: Over the whole box structures are weighed for so many coordinates; beyond, f is taken for a sum.
+MOST_TOGETHER = 8
 #: Encodings for which leading features are the default.
 DIRECTED = ("auto", "directed")
 #: Grids are tried for so many columns that go together.
@@ -261,6 +265,8 @@ class Arguments(Protocol):
     def noise_std(self) -> float | None: ...
     @property
     def horizon(self) -> int | None: ...
+    @property
+    def features(self) -> FeatureMap | FeatureChoice: ...
 
 
 def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
@@ -312,6 +318,36 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
     return name
 
 
+def kernel_of(plan: Arguments, *, fill: bool) -> Kernel:
+    """Where the author names none: structures that the releases weigh.
+
+    What rests on one kernel has an ordinary one; so has a map of features that is given.
+    """
+    kernel = plan.kernel
+    if not fill or not isinstance(kernel, Structured):
+        return kernel
+    named = plan.features not in ("auto", "leading")
+    if named or needs_error(plan) or isinstance(plan.privacy, LocalDP):
+        return SquaredExponential()
+    domain = plan.domain
+    if plan.decisions == "box" and len(domain.names) > MOST_TOGETHER:
+        return Learned(additive=True)
+    categories = [
+        domain.columns(name)
+        for name in domain.names
+        if isinstance(domain.coordinate(name), Categorical)
+    ]
+    contexts = [column for name in domain.context for column in domain.columns(name)]
+    return Structured(tuple(categories), tuple(contexts))
+
+
+def most_leading(plan: Arguments) -> int:
+    """How many features there are at most, where they are the leading ones."""
+    if not isinstance(plan.kernel, Structured):
+        return MOST_LEADING
+    return MOST_STRUCTURED if plan.decisions == "box" else MOST_UNDER_CONTEXTS
+
+
 def needs_error(plan: Arguments) -> bool:
     """Whether a theorem rests on the features' uniform error."""
     return plan.noise not in (None, "independent") or plan.confidence == "theory"
@@ -324,6 +360,8 @@ def needs_leading(plan: Arguments) -> bool:
     """
     if needs_error(plan):
         return False
+    if isinstance(plan.kernel, Structured):
+        return True
     joint = isinstance(plan.privacy, JointDP) and plan.privacy.protect == "decisions"
     personal = joint and plan.decisions == "context" and plan.encoding in DIRECTED
     return personal or _together(plan.kernel, plan.domain.dimension) > MOST_GRIDDED

@@ -39,6 +39,7 @@ class Wording:
 #: Arguments that a plan fills in by other arguments: their values may differ between versions.
 FILLED = frozenset(
     (
+        "kernel",
         "decisions",
         "features",
         "encoding",

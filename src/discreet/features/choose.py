@@ -12,7 +12,7 @@ from discreet.errors import InvalidArgument, OutOfReach
 from discreet.features.error_bounds import DifferenceSet
 from discreet.features.fourier import FourierFeatures
 from discreet.features.grids import common_rule, grid_rule
-from discreet.features.kernels import Additive, Kernel, Learned, Product
+from discreet.features.kernels import Additive, Kernel, Learned, Product, Structured
 from discreet.features.maps import (
     AdditiveFeatures,
     FeatureMap,
@@ -56,7 +56,7 @@ def choose(
         if method != "grid":
             raise InvalidArgument("features", "'grid' with Learned: its options share one lattice")
         return _choose_learned(kernel, differences, error, limit)
-    if isinstance(kernel, Product | Categories):
+    if isinstance(kernel, Product | Categories | Structured):
         raise OutOfReach("this kernel has no features with a stated error: take 'leading'", 0)
     if isinstance(kernel, Additive):
         return _choose_additive(kernel, differences, error, method, limit, seed)

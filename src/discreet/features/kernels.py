@@ -25,6 +25,7 @@ from discreet.features.simple_kernels import (
     Stationary,
     pair,
 )
+from discreet.features.structured import Structured
 
 #: Which columns stand for a coordinate of this name.
 ColumnsOf = Callable[[str], tuple[int, ...]]
@@ -245,7 +246,15 @@ class Learned:
 
 
 Kernel = (
-    SquaredExponential | Matern | Linear | Polynomial | Categories | Additive | Product | Learned
+    SquaredExponential
+    | Matern
+    | Linear
+    | Polynomial
+    | Categories
+    | Additive
+    | Product
+    | Learned
+    | Structured
 )
 
 

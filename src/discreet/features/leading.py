@@ -30,6 +30,7 @@ from discreet.features.simple_kernels import (
     SquaredExponential,
     Stationary,
 )
+from discreet.features.structured import Structured
 
 #: Wanted and still acceptable errors of the features of one number.
 ONE_NUMBER = (1e-3, 1e-2)
@@ -84,7 +85,16 @@ def _simple(
         for options, each in zip(factored, coordinates, strict=True)
         if options
     ]
-    return _products([each for each, _ in found], [values for _, values in found], most, inputs)
+    variances = [values for _, values in found]
+    if isinstance(kernel, Structured):
+        variances = [_with_share(values, kernel.mean_share) for values in variances]
+    return _products([each for each, _ in found], variances, most, inputs)
+
+
+def _with_share(values: Floats, share: float) -> Floats:
+    """Variances of a coordinate's functions where a share of its kernel is constant."""
+    level = np.arange(len(values)) == 0  # the first function is the nearest to a constant
+    return (1.0 - share) * values + share * values.sum() * level
 
 
 # -- one coordinate
@@ -100,6 +110,8 @@ def _options(kernel: Kernel, coordinate: Coordinate, inputs: int) -> tuple[Simpl
         if kernel.additive or any(some is None for some in each):
             return None
         return tuple(one for some in each if some is not None for one in some)
+    if isinstance(kernel, Structured):
+        return kernel.factors(coordinate.columns)
     if isinstance(kernel, Product):
         for factor in kernel.factors:
             if set(coordinate.columns) <= set(factor.places):

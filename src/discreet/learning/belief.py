@@ -37,6 +37,7 @@ from discreet.learning.kernel_bank import Bank, Choice, bank_of
 from discreet.learning.policy import Policy
 from discreet.learning.posterior import Posterior
 from discreet.learning.search import public_points
+from discreet.learning.structures import Structures, structures_of
 from discreet.learning.window import Block, Window
 from discreet.privacy.clipping import Residual
 from discreet.privacy.encodings import Encoding
@@ -104,12 +105,19 @@ class Belief:
 
     @cached_property
     def prior(self) -> Floats:
-        """The precision of the coefficients before any release."""
+        """The precision of the coefficients before any release.
+
+        Of several structures, what the releases leave of it.
+        """
+        if self._structures is not None:
+            return self.posterior.precision - self.precision
         return self._bank.precision(self.choice, self.signal)
 
     @cached_property
     def posterior(self) -> Posterior:
         """The Gaussian over coefficients."""
+        if self._structures is not None:
+            return self._structures.posterior(self.scales.shape, self.precision, self.information)
         return Posterior(self.plan.map, self.prior + self.precision, self.information)
 
     @property
@@ -135,6 +143,17 @@ class Belief:
     def signal(self) -> float:
         """The variance that the kernel is multiplied by."""
         return self._bank.signal(self.choice, self.scales.shape)
+
+    @property
+    def _structures(self) -> Structures | None:
+        return structures_of(self.plan)
+
+    @property
+    def structures(self) -> dict[str, float]:
+        """How likely each kind of structure is; nothing where the kernel is given."""
+        if self._structures is None:
+            return {}
+        return self._structures.believed(self.scales.shape, self.precision, self.information)
 
     @property
     def _bank(self) -> Bank:
@@ -254,7 +273,7 @@ class Belief:
         learnt = replace(self, scales=scales)
         learnt = replace(learnt, window=learnt._told(before, encoding, found, unknown))
         if filled and self.plan.signal_std is None and self.plan.prior is None:
-            told = Posterior(self.plan.map, self.prior + learnt.precision, learnt.information)
+            told = learnt.posterior
             least = _spread_noise(encoding) / found.rounds
             learnt = replace(learnt, scales=learnt._with_shape(before, told, total, asks, least))
         return learnt._with_choice()

@@ -13,6 +13,7 @@ from discreet.domain.box import Box
 from discreet.learning.belief import Belief
 from discreet.learning.kernel_bank import bank_of
 from discreet.learning.search import Score, maximise, maximise_under, spread
+from discreet.learning.structures import structures_of
 from discreet.learning.study import Study, Value
 from discreet.simulation.people import Columns, Options
 
@@ -30,6 +31,8 @@ def draw_function(plan: Plan, rng: np.random.Generator) -> Floats:
     normals = rng.standard_normal(plan.map.dimension)
     if plan.prior is not None:
         return Belief.before(plan).posterior.draws(normals[None, :])[0]
+    if (structures := structures_of(plan)) is not None:
+        return structures.draw(plan.signal_variance, rng)
     bank = bank_of(plan)
     option = int(rng.integers(len(bank.variances[0])))
     variances = np.concatenate([group[option] for group in bank.variances])

@@ -1,0 +1,191 @@
+"""Structures of a function, as different priors over one feature map, weighed by the releases.
+
+With product features phi_t = prod_f u_f,t(f) a structure's covariance of coefficients is a product,
+
+    K[s, t] = prod_f C_f[s(f), t(f)],        C_f = U^+ (a_f + (1 - a_f) k_f) U^+T,
+
+U the functions of coordinate f at points that fill it. Each structure comes in several amplitudes.
+With P and b what the releases say (see `belief`), and K = L L^T, its log evidence is
+
+    log prior + 1/2 |F^-1 L^T b|^2 - log det F,        F F^T = I + L^T P L,
+
+up to what all share. What is believed is the mixture, taken for the Gaussian of its mean and
+covariance: where structures disagree, it is unsure. That is post-processing of releases.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky, pinv, solve_triangular
+
+from discreet.agreement.plan import Plan
+from discreet.arrays import Floats
+from discreet.features.products import Factor, NumberFactor, ProductFeatures
+from discreet.features.structured import Structure, Structured
+from discreet.learning.posterior import Posterior
+from discreet.learning.search import public_points
+
+#: How much more or less than half of the variance of first answers f may have.
+AMPLITUDES = (0.25, 1.0, 4.0)
+#: The prior variance of the level of f, in half-widths of the reward range squared.
+LEVEL = 2.5
+#: What keeps a covariance of full rank, as a share of the function's variance.
+LEAST = 1e-7
+#: Where one coordinate's functions are compared with kernels.
+MIDPOINTS = 256
+#: A structure of less weight does not count.
+NEGLIGIBLE = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Weights of the structures (in each amplitude), and the Gaussian that stands for them all."""
+
+    weights: Floats
+    mean: Floats
+    covariance: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Structures:
+    """The structures that a plan weighs: what each says of the coefficients, before any release."""
+
+    plan: Plan
+    structures: tuple[Structure, ...]
+    covariances: tuple[Floats, ...]
+    level: Floats
+
+    @classmethod
+    def of(cls, plan: Plan, kernel: Structured, features: ProductFeatures) -> "Structures":
+        """Those of a kernel, over product features; each f varies by 1 around its mean."""
+        phi = features(public_points(plan.domain))
+        shape = np.cov(phi.T, bias=True).reshape(features.dimension, features.dimension)
+        tables = [_Functions.of(factor, features.inputs) for factor in features.factors]
+        constant = _product([table.constant for table in tables], features)
+        found: list[Floats] = []
+        for structure in kernel.structures:
+            parts = [table.covariance(kernel, structure) for table in tables]
+            whole = _product(parts, features)
+            found.append(whole / max(float(np.sum(whole * shape)), 1e-9))
+        return cls(plan, kernel.structures, tuple(found), constant)
+
+    @property
+    def amplitudes(self) -> tuple[float, ...]:
+        """How much f varies, relative to its first guess; known where the plan says it."""
+        return AMPLITUDES if self.plan.signal_std is None else (1.0,)
+
+    @cached_property
+    def prior_weights(self) -> Floats:
+        """As much for leaving contexts out as for all other structures together."""
+        simple = [structure.context is None for structure in self.structures]
+        few, many = sum(simple), len(simple) - sum(simple)
+        share = 0.5 if few else 1.0
+        return np.array([(1.0 - share) / few if each else share / many for each in simple])
+
+    @lru_cache(maxsize=4)  # noqa: B019 - beliefs of one study share the bank and few shapes
+    def _roots(self, shape: float) -> tuple[Floats, ...]:
+        rest = LEVEL * self.level + LEAST * shape * np.eye(len(self.level))
+        return tuple(
+            cholesky(amplitude * shape * each + rest, lower=True)
+            for each in self.covariances
+            for amplitude in self.amplitudes
+        )
+
+    def mixture(self, shape: float, precision: Floats, information: Floats) -> Mixture:
+        """What is believed after releases that say this; `shape` is the variance of f."""
+        m, amplitudes = len(information), len(self.amplitudes)
+        chances = np.log(np.repeat(self.prior_weights, amplitudes))
+        evidence, means, halves = chances.copy(), list[Floats](), list[Floats]()
+        for k, root in enumerate(self._roots(shape)):
+            factor = cholesky(np.eye(m) + root.T @ precision @ root, lower=True)
+            half = solve_triangular(factor, root.T, lower=True)
+            told = half @ information
+            evidence[k] += 0.5 * told @ told - np.sum(np.log(np.diag(factor)))
+            means.append(half.T @ told)
+            halves.append(half)
+        weights = np.exp(evidence - evidence.max())
+        weights /= weights.sum()
+        mean = weights @ np.array(means)
+        covariance = np.zeros((m, m))
+        for weight, own, half in zip(weights, means, halves, strict=True):
+            if weight > NEGLIGIBLE:
+                covariance += weight * (half.T @ half + np.outer(own - mean, own - mean))
+        return Mixture(weights, mean, covariance)
+
+    def posterior(self, shape: float | None, precision: Floats, information: Floats) -> Posterior:
+        """The Gaussian of the mixture; before any design the plan's own scale of f."""
+        found = self.mixture(self._shape(shape), precision, information)
+        whole = cho_solve((cholesky(found.covariance, lower=True), True), np.eye(len(precision)))
+        whole = (whole + whole.T) / 2
+        return Posterior(self.plan.map, whole, whole @ found.mean)
+
+    def believed(
+        self, shape: float | None, precision: Floats, information: Floats
+    ) -> dict[str, float]:
+        """How likely each kind of structure is, in words, the likeliest first."""
+        weights = self.mixture(self._shape(shape), precision, information).weights
+        shares: dict[str, float] = {}
+        each = weights.reshape(-1, len(self.amplitudes)).sum(axis=1)
+        for structure, weight in zip(self.structures, each, strict=True):
+            shares[structure.words] = shares.get(structure.words, 0.0) + float(weight)
+        return dict(sorted(shares.items(), key=lambda each: -each[1]))
+
+    def draw(self, signal: float, rng: np.random.Generator) -> Floats:
+        """Coefficients of one f around the middle of the range: any structure by its chance."""
+        chosen = int(rng.choice(len(self.structures), p=self.prior_weights))
+        values, vectors = np.linalg.eigh(self.covariances[chosen])
+        roots = vectors * np.sqrt(signal * np.maximum(values, 0.0))
+        return roots @ rng.standard_normal(len(values))
+
+    def _shape(self, shape: float | None) -> float:
+        return self.plan.signal_variance if shape is None else shape
+
+
+@dataclass(frozen=True, eq=False)
+class _Functions:
+    """The functions of one coordinate at points that fill it, and how to get back from values."""
+
+    columns: tuple[int, ...]
+    points: Floats
+    inverse: Floats
+
+    @classmethod
+    def of(cls, factor: Factor, inputs: int) -> "_Functions":
+        if isinstance(factor, NumberFactor):
+            points = ((np.arange(MIDPOINTS) + 0.5) / MIDPOINTS)[:, None]
+        else:
+            points = factor.vertices
+        rows = np.zeros((len(points), inputs))
+        rows[:, list(factor.columns)] = points
+        inverse: Floats = np.asarray(pinv(factor(rows), rtol=1e-6), np.float64)
+        return cls(factor.columns, points, inverse)
+
+    @property
+    def constant(self) -> Floats:
+        """What a constant's coefficients vary by."""
+        ones: Floats = self.inverse.sum(axis=1)
+        return np.outer(ones, ones)
+
+    def covariance(self, kernel: Structured, structure: Structure) -> Floats:
+        """C_f under a structure."""
+        share, own = kernel.factor(structure, self.columns)
+        varies = self.inverse @ own(self.points, self.points) @ self.inverse.T
+        return share * self.constant + (1.0 - share) * varies
+
+
+def _product(parts: Sequence[Floats], features: ProductFeatures) -> Floats:
+    whole = np.ones((features.dimension, features.dimension))
+    for part, chosen in zip(parts, features.terms.T, strict=True):
+        whole *= part[np.ix_(chosen, chosen)]
+    return whole
+
+
+@lru_cache(maxsize=8)
+def structures_of(plan: Plan) -> Structures | None:
+    """The structures of a plan whose kernel leaves them open; None of any other."""
+    kernel, features = plan.kernel, plan.map
+    if not isinstance(kernel, Structured) or not isinstance(features, ProductFeatures):
+        return None
+    return None if plan.prior is not None else Structures.of(plan, kernel, features)

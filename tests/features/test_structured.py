@@ -1,0 +1,71 @@
+"""The kernel of a plan that names none: its structures, and the features they share."""
+
+import numpy as np
+import pytest
+
+from discreet import Box, Categorical, JointDP, LocalDP, NonPrivate, Plan, SquaredExponential, Structured
+from discreet.errors import InvalidArgument
+from discreet.features.kernels import Learned
+from discreet.features.products import ProductFeatures
+from discreet.features.structured import Structure
+
+PRIVATE = JointDP(epsilon=3.0, delta=1e-6)
+
+
+def test_a_plan_without_a_kernel_weighs_structures():
+    plan = Plan(Box({"dose": (0, 1), "age": (18, 90)}, context=["age"]), PRIVATE, horizon=500)
+    assert plan.kernel == Structured(contexts=(1,))
+    assert isinstance(plan.map, ProductFeatures)
+    assert plan.wording is not None and "kernel" not in plan.wording.arguments
+
+
+def test_categories_are_one_coordinate_of_several_columns():
+    domain = Box({"arm": Categorical(("a", "b", "c")), "age": (18, 90)}, context=["age"])
+    kernel = Plan(domain, PRIVATE, horizon=500).kernel
+    assert kernel == Structured(categories=(domain.columns("arm"),), contexts=domain.columns("age"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"privacy": LocalDP(epsilon=4.0, delta=1e-6)},
+        {"privacy": PRIVATE, "noise": "tree", "horizon": 64},
+        {"privacy": PRIVATE, "features": "grid"},
+    ],
+)
+def test_what_rests_on_one_kernel_has_an_ordinary_one(arguments):
+    assert Plan(domain=Box({"dose": (0, 1)}), **arguments).kernel == SquaredExponential()
+
+
+def test_a_function_of_many_coordinates_is_taken_for_a_sum():
+    domain = Box({f"x{j}": (0, 1) for j in range(12)})
+    assert Plan(domain, NonPrivate()).kernel == Learned(additive=True)
+
+
+def test_every_structure_is_a_kernel_of_at_most_one():
+    rng = np.random.default_rng(0)
+    kernel, points = Structured(contexts=(1, 2)), rng.random((12, 3))
+    gram = kernel(points, points)
+    assert np.allclose(np.diag(gram), 1.0)
+    assert np.linalg.eigvalsh(gram).min() > -1e-12
+
+
+def test_an_ignored_context_changes_nothing():
+    structure, kernel = Structure(0.5, None), Structured(contexts=(1,))
+    share, _ = kernel.factor(structure, (1,))
+    assert share == 1.0
+    share, own = kernel.factor(structure, (0,))
+    assert (share, own) == (0.0, SquaredExponential(0.5))
+
+
+def test_a_column_that_the_domain_lacks_is_refused():
+    with pytest.raises(InvalidArgument, match="below 2"):
+        Structured(contexts=(2,)).check(2)
+
+
+@pytest.mark.parametrize("contexts", [(), (1,), (1, 2, 3)])
+def test_features_of_all_structures_keep_within_the_unit_ball(contexts):
+    names = {f"x{j}": (0.0, 1.0) for j in range(4)}
+    plan = Plan(Box(names, context=[f"x{j}" for j in contexts]), PRIVATE, horizon=2000)
+    phi = plan.map(np.random.default_rng(1).random((200, 4)))
+    assert np.square(phi).sum(axis=1).max() <= 1.0 + 1e-12

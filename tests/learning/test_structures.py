@@ -1,0 +1,88 @@
+"""Structures as priors over one feature map: their covariance, their evidence, their mixture."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from discreet import Bandit, Box, JointDP, NonPrivate, Plan, Simulation
+from discreet.learning.belief import Belief
+from discreet.learning.structures import structures_of
+
+DOMAIN = Box({"dose": (0, 1), "age": (0, 1)}, context=["age"])
+PLAN = Plan(DOMAIN, JointDP(epsilon=3.0, delta=1e-6), horizon=1000)
+
+
+def test_a_structures_coefficients_reproduce_its_kernel():
+    structures, points = structures_of(PLAN), np.random.default_rng(0).random((40, 2))
+    phi, kernel = PLAN.map(points), PLAN.kernel
+    smooth = structures.structures.index(max(structures.structures, key=_smoothness))
+    covariance = phi @ structures.covariances[smooth] @ phi.T
+    exact = np.ones((40, 40))
+    for columns in ((0,), (1,)):
+        share, own = kernel.factor(structures.structures[smooth], columns)
+        chosen = list(columns)
+        exact *= share + (1.0 - share) * own(points[:, chosen], points[:, chosen])
+    scale = covariance[0, 0] / exact[0, 0]  # each is scaled to vary by 1 around its mean
+    assert np.abs(covariance / scale - exact).max() < 0.02
+
+
+def _smoothness(structure):
+    return (structure.context_share == 0.0, structure.context or 0.0, structure.action)
+
+
+def test_evidence_is_that_of_a_dense_calculation():
+    structures, rng = structures_of(PLAN), np.random.default_rng(1)
+    m, shape, noise = PLAN.map.dimension, 0.2, 0.3
+    phi = PLAN.map(rng.random((15, 2)))
+    values = rng.standard_normal(15)
+    found = structures.mixture(shape, phi.T @ phi / noise, phi.T @ values / noise)
+    chances = np.repeat(structures.prior_weights, len(structures.amplitudes))
+    dense = np.array(
+        [
+            multivariate_normal.logpdf(values, cov=phi @ (L @ L.T) @ phi.T + noise * np.eye(15))
+            for L in structures._roots(shape)
+        ]
+    )
+    expected = chances * np.exp(dense - dense.max())
+    assert np.allclose(found.weights, expected / expected.sum(), atol=1e-6)
+    roots = structures._roots(shape)
+    means = [
+        L @ L.T @ phi.T @ np.linalg.solve(phi @ (L @ L.T) @ phi.T + noise * np.eye(15), values)
+        for L in roots
+    ]
+    assert np.allclose(phi @ found.mean, phi @ (found.weights @ np.array(means)), atol=1e-6)
+    assert found.covariance.shape == (m, m)
+
+
+def test_a_mixture_is_less_sure_than_its_parts_where_they_disagree():
+    structures, rng = structures_of(PLAN), np.random.default_rng(2)
+    phi = PLAN.map(rng.random((30, 2)))
+    information = phi.T @ np.sign(rng.standard_normal(30)) / 0.1
+    found = structures.mixture(0.2, phi.T @ phi / 0.1, information)
+    within = np.zeros_like(found.covariance)
+    for weight, root in zip(found.weights, structures._roots(0.2), strict=True):
+        half = np.linalg.inv(np.eye(len(root)) + root.T @ phi.T @ phi @ root / 0.1)
+        within += weight * (root @ half @ root.T)
+    more = np.linalg.eigvalsh(found.covariance - within)
+    assert more.min() > -1e-3 and more.max() > 0.01
+
+
+def test_before_any_release_half_the_belief_leaves_contexts_out():
+    believed = Belief.before(PLAN).structures
+    assert believed["contexts do not matter"] == pytest.approx(0.5)
+    assert sum(believed.values()) == pytest.approx(1.0)
+
+
+def test_contexts_that_matter_are_found_without_privacy():
+    plan = Plan(DOMAIN, NonPrivate(), rewards=(-1.0, 1.0), horizon=400)
+    rng = np.random.default_rng(3)
+    with Bandit(plan, simulation=Simulation(1)) as bandit:
+        for _ in range(400):
+            age = float(rng.random())
+            trial = bandit.ask(context={"age": age})
+            gap = trial.action["dose"] - age
+            bandit.tell(trial, 0.5 - 2.0 * gap**2 + 0.1 * rng.standard_normal())
+        bandit.finish()
+        assert bandit.study.belief.structures.get("contexts do not matter", 0.0) < 1e-3
+        for age in (0.2, 0.5, 0.8):
+            assert abs(bandit.best(context={"age": age}).action["dose"] - age) < 0.2
