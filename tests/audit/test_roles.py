@@ -59,7 +59,7 @@ def test_what_is_shown_twice_is_the_same(name):
 
 
 def test_phases_of_elimination_show_an_answer_once_and_a_late_one_never():
-    """Without noise in the way: what is moved by an answer that comes at once, and by a late one."""
+    """With the same noise in both worlds: what an answer moves at once, and when it is late."""
     game, _ = TRIALS["custodian, elimination"]
     assert all(epoch.encoding.residual.width < 1.0 for epoch in game.epochs)
     plan, seeded = game.plan, lambda plan: Custodian(plan, simulation=Simulation(4))

@@ -237,6 +237,35 @@ def promise_figure(
         save_both(figure, path)
 
 
+def successor_figure(found: Mapping[str, Sequence[tuple[str, Growth]]], path: Path) -> None:
+    """Regret against rounds on each problem; filled marks with a trusted party, hollow without."""
+    looks = {
+        **{way: LOOKS[way] for way in ("tree", "ours")},
+        "elimination": {"color": "#117733", "linestyle": "--", "marker": "D"},
+        "private covariance": {"color": "#aa4499", "linestyle": (0, (4, 1.5)), "marker": "s"},
+        "private rewards": {"color": "#aa4499", "linestyle": ":", "marker": "v"},
+        "private rewards, medians": {"color": "#999933", "linestyle": ":", "marker": "P"},
+        "ours, local": {"color": "#00487a", "linestyle": ":", "marker": "o"},
+    }
+    with settings(SMALL):
+        figure, axes = panels(2, 1, 4.6)
+        for each, (problem, ways) in zip(axes, found.items(), strict=True):
+            for way, growth in ways:
+                hollow = {"markerfacecolor": "white"} if looks[way]["linestyle"] == ":" else {}
+                each.errorbar(
+                    growth.rounds, growth.mean, yerr=growth.sem, capsize=2, markersize=3.5,
+                    label=growth.model, **looks[way], **hollow,
+                )  # fmt: skip
+            rounds = ways[0][1].rounds
+            each.set_xscale("log", base=2)
+            each.set_yscale("log")
+            each.set(title=problem, xlabel="rounds T", ylabel="regret")
+            each.set_xticks(rounds, [f"{n:,}" for n in rounds])
+        figure.legend(*axes[0].get_legend_handles_labels(), ncols=2, loc="outside upper center",
+                      frameon=False, handlelength=2.6, columnspacing=1.2)  # fmt: skip
+        save_both(figure, path)
+
+
 def cost_figure(
     rounds: Sequence[int], costs: Floats, slope: tuple[float, float], path: Path
 ) -> None:
