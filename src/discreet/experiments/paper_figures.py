@@ -8,7 +8,7 @@ from typing import Any, cast
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from numpy.typing import NDArray
 
 from discreet.arrays import Floats
@@ -259,6 +259,9 @@ def successor_figure(found: Mapping[str, Sequence[tuple[str, Growth]]], path: Pa
             rounds = ways[0][1].rounds
             each.set_xscale("log", base=2)
             each.set_yscale("log")
+            each.yaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+            each.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+            each.yaxis.set_minor_formatter(NullFormatter())
             each.set(title=problem, xlabel="rounds T", ylabel="regret")
             each.set_xticks(rounds, [f"{n:,}" for n in rounds])
         figure.legend(*axes[0].get_legend_handles_labels(), ncols=2, loc="outside upper center",
