@@ -87,7 +87,7 @@ def test_what_is_promised_lies_above_and_falls_apart():
 
 @pytest.mark.parametrize("problem", ["camelback", "synthetic"])
 def test_tuning_plays_on_seeds_of_its_own(problem):
-    found = list(tuning.lines(problem, runs=2, rounds=60))
+    found = list(tuning.lines(problem, runs=2, rounds=20))
     assert len(found) == len(tuning.grid(problem)) + 2
     assert tuning.TUNING_SEED != tuning.PLAYING_SEED != 0
 

@@ -90,15 +90,15 @@ def test_a_typical_group_is_not_the_odd_one():
 
 @pytest.mark.parametrize("problem", ["camelback", "synthetic"])
 def test_without_noise_that_matters_both_learn(problem):
-    """After 3,000 rounds both cost far less than uniform play, which costs about 0.4 a round."""
-    make, rounds = find_problem(problem), 3000
+    """After 2,000 rounds both cost far less than uniform play, which costs about 0.4 a round."""
+    make, rounds = find_problem(problem), 2000
     regrets = (
         simulate_private_covariance(make, mu=50.0, rounds=rounds, seed=1, beta=0.5),
         simulate_private_rewards(make, Rewards(1e-3), rounds=rounds, seed=1),
     )
     for each in regrets:
         assert each.shape == (rounds,)
-        assert each[-1000:].mean() < 0.1
+        assert each[-500:].mean() < 0.1
 
 
 def test_contexts_are_refused():
@@ -133,7 +133,7 @@ def _curve(rounds):
 
 
 def test_constants_are_tried_on_other_seeds():
-    found = list(successors.tried("camelback", 60, 2))
+    found = list(successors.tried("synthetic", 25, 2))
     assert len(found) == len(successors.DEVIATIONS) + len(successors.GROUPED)
     assert all(each.regret > 0.0 for each in found)
     assert successors.TUNING_SEED != 0
