@@ -53,15 +53,26 @@ def grid(problem: str) -> list[Tuned]:
 def regret(problem: str, tuned: Tuned, seed: int, run: int, rounds: int) -> float:
     """What the paper's algorithm costs on a problem with these constants."""
     mu = GaussianPrivacy.of(EPSILON, DELTA).mu
-    where = {"rounds": rounds, "seed": seed, "run": run}
     if problem == "synthetic":
         found = simulate_prefix(
-            find_problem(problem), strategy=Tree(), privacy_mu=mu, beta=tuned.beta, **where
+            find_problem(problem),
+            strategy=Tree(),
+            privacy_mu=mu,
+            rounds=rounds,
+            seed=seed,
+            run=run,
+            beta=tuned.beta,
         )
     else:
-        noise = calibrated(Tree(), releases=rounds, mu=mu)
-        make = _with_kernel(find_problem(problem), tuned.kernel)
-        found = simulate_seldom(make, strategy=Tree(), noise=noise, beta=tuned.beta, **where)
+        found = simulate_seldom(
+            _with_kernel(find_problem(problem), tuned.kernel),
+            strategy=Tree(),
+            noise=calibrated(Tree(), releases=rounds, mu=mu),
+            rounds=rounds,
+            seed=seed,
+            run=run,
+            beta=tuned.beta,
+        )
     return float(found.regrets.sum())
 
 
