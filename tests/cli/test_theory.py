@@ -3,11 +3,15 @@
 import json
 import math
 
+import numpy as np
 import pytest
 from tests.support.places import ROOT
 
+from discreet import Box, JointDP, Plan, SquaredExponential
 from discreet.cli.program import run
 from discreet.learning.elimination_bounds import regret_bound
+from discreet.learning.prefix_belief import Prefix, rule_of
+from discreet.learning.theory import estimate
 from discreet.learning.theory_report import theory_report
 from discreet.plan_file import read_plan
 
@@ -92,3 +96,27 @@ def test_wrong_requests_are_refused_in_a_line(capsys, arguments, words):
     assert code == 2
     assert words in error
     assert len(error.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("noise", ["tree", "square root"])
+def test_a_plan_that_plays_theorem_1_is_told_the_width_it_plays_by(noise):
+    """Hoeffding's noise and the plan's own lambda, not noise_std and 1."""
+    plan = Plan(
+        domain=Box({"dose": (0, 10)}),
+        kernel=SquaredExponential(0.3),
+        rewards=(-0.5, 1.5),
+        privacy=JointDP(1.0, 1e-6),
+        decisions="candidates",
+        noise=noise,
+        confidence="theory",
+        norm=1.0,
+        noise_std=0.1,
+        horizon=500,
+    )
+    found, rule = theory_report(plan, [500]), rule_of(plan)
+    own = next(each for each in found.prefix if each.name == noise)
+    nothing = Prefix(np.zeros((plan.map.dimension,) * 2), np.zeros(plan.map.dimension), 500, 1.0)
+    huge = estimate(plan.map, 1e12 * np.eye(plan.map.dimension), nothing.cross, regularisation=1.0)
+    assert own.width == pytest.approx(rule.width(nothing, huge), rel=1e-4)  # before any data
+    assert own.shift == pytest.approx(rule.spectrum.shift, rel=1e-4)
+    assert found.noise_std == 1.0

@@ -85,7 +85,13 @@ def test_what_is_promised_lies_above_and_falls_apart():
     assert [trial.way for trial in no_gap.no_gap_trials(1)] == list(no_gap.WAYS)
 
 
-def test_tuning_plays_on_seeds_of_its_own():
-    found = list(tuning.lines(runs=2, rounds=60))
-    assert len(found) == len(tuning.LENGTHSCALES) * len(tuning.BETAS) + 2
+@pytest.mark.parametrize("problem", ["camelback", "synthetic"])
+def test_tuning_plays_on_seeds_of_its_own(problem):
+    found = list(tuning.lines(problem, runs=2, rounds=20))
+    assert len(found) == len(tuning.grid(problem)) + 2
     assert tuning.TUNING_SEED != tuning.PLAYING_SEED != 0
+
+
+def test_every_problem_of_the_table_can_be_tuned_and_its_own_constants_are_tried():
+    for problem, tuned in tuning.TABLE.items():
+        assert tuned in tuning.grid(problem)

@@ -55,7 +55,7 @@ def test_intervals_contain_the_function():
         study, chosen, within = Study(plan), 7, True
         for _ in range(8):
             epoch = study.next_epoch()
-            answer = np.array([truth[chosen] * plan.half_width])
+            answer = np.array([float(rng.random() < truth[chosen])])  # a coin flip of f
             sums = epoch.encoding.total(plan.map, points[[chosen]], answer)
             stds = epoch.encoding.stds(plan.map)
             noise = np.rint(stds * rng.standard_normal(len(stds))).astype(np.int64)

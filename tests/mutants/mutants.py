@@ -15,6 +15,8 @@ DIRECTED = f"{AUDIT}[custodian, directed, looks 1]"
 SEARCH = "tests/promises/test_looks_sensitivity.py"
 DIRECTED_SEARCH = f"{SEARCH}::test_a_release_along_directions_moves_by_no_more_than_its_weights"
 CLIENT = f"{AUDIT}[client, gram]"
+ELIMINATION = f"{AUDIT}[custodian, elimination]"
+PROVEN, EDGES = "tests/learning/test_elimination.py", "tests/learning/test_elimination_edges.py"
 
 
 @dataclass(frozen=True)
@@ -430,5 +432,47 @@ MUTANTS = (
         'plan.decisions != "box",\n            "decisions",',
         'False,\n            "decisions",',
         ("tests/learning/test_elimination.py::test_what_does_not_go_together_is_refused",),
+    ),
+    Mutant(
+        "a phase of elimination through a custodian with a quarter of its noise",
+        "trusted/mechanism.py",
+        "integers=noisy(totals, epoch.encoding.stds(plan.map), bits=bits)",
+        "integers=noisy(totals, np.maximum(epoch.encoding.stds(plan.map) / 4, 1024.0), bits=bits)",
+        (ELIMINATION,),
+    ),
+    Mutant(
+        "elimination's widths forget half of the union over arms and phases",
+        "learning/elimination_bounds.py",
+        "return math.sqrt(2.0 * math.log(4.0 * arms / own))",
+        "return 0.5 * math.sqrt(2.0 * math.log(4.0 * arms / own))",
+        (f"{PROVEN}::test_no_promise_is_broken_more_often_than_its_failure",),
+    ),
+    Mutant(
+        "elimination's widths forget the noise of releases",
+        "learning/phase.py",
+        "own = np.eye(len(self.sums)) * self.private**2",
+        "own = np.eye(len(self.sums)) * self.private**2 / 9",
+        (f"{PROVEN}::test_no_promise_is_broken_more_often_than_its_failure",),
+    ),
+    Mutant(
+        "elimination foresees half of the largest lever q_k",
+        "learning/elimination_bounds.py",
+        "n, q = expected.asks, (1.0 + TOLERANCE) * rank",
+        "n, q = expected.asks, (1.0 + TOLERANCE) * rank / 2",
+        (f"{PROVEN}::test_no_width_is_wider_than_foreseen",),
+    ),
+    Mutant(
+        "elimination's bias forgets the misfit of the asked arms",
+        "learning/phase.py",
+        "misfit = (arms.misfit + arms.norm * left) * (1.0 + pull @ self.counts)",
+        "misfit = (arms.misfit + arms.norm * left) * (1.0 + 0.5 * pull @ self.counts)",
+        (f"{EDGES}::test_an_adversary_takes_most_of_the_bias_and_never_more",),
+    ),
+    Mutant(
+        "elimination's bias forgets half of the silent",
+        "learning/phase.py",
+        "silent=silence * release.asks if",
+        "silent=0.5 * silence * release.asks if",
+        (f"{EDGES}::test_an_adversary_takes_most_of_the_bias_and_never_more",),
     ),
 )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import (
+    Bandit,
     Box,
     Elimination,
     JointDP,
@@ -98,3 +99,26 @@ def test_a_late_answer_moves_no_release_of_elimination():
         return privatizer.release().integers
 
     assert (sums() == sums(Told(3, 1.0), Told(4, -1.0))).all()
+
+
+@pytest.mark.parametrize("stops", [(), (7,), (7, 9, 15)])
+def test_late_answers_are_dropped_before_and_after_a_restart(tmp_path, stops):
+    """Releases are those of a study in which the late never answer at all."""
+    plan = replace(make_plan(JointDP(8.0, 0.01)), schedule=Schedule(6, growth=2.0))
+
+    def played(path, late, stops):
+        bandit, trials = Bandit(plan, simulation=Simulation(2), journal=path), []
+        for number in range(24):
+            trials.append(bandit.ask(user=f"person {number}"))
+            if number not in (2, 7):
+                bandit.tell(trials[-1], 0.1 * (number % 3))
+            if late and number in (8, 13):
+                bandit.tell(trials[2 if number == 8 else 7], 0.9)
+            if number in stops:
+                bandit.close()
+                bandit = Bandit(plan, simulation=Simulation(2), journal=path)
+        bandit.finish()
+        return [release.digest for release in bandit.study.releases]
+
+    silent = played(tmp_path / "silent.db", late=False, stops=())
+    assert played(tmp_path / "late.db", late=True, stops=stops) == silent

@@ -2,8 +2,9 @@
 
 The other games break open the mechanism; these use it as a study does. Every draw is a whole
 study with a fresh custodian, or a fresh client. One person differs between the worlds: what they
-bring, and an answer far outside the range. They answer late, one epoch after they asked, and twice.
-Every release, or report, is asked for twice. The public epochs are the same in all draws.
+bring, and an answer far outside the range. They answer late, one epoch after they asked, and twice;
+under elimination, which drops late answers, at once and again when it is late. Every release, or
+report, is asked for twice. The public epochs are the same in all draws.
 
 An observer scores each thing shown by the direction in which the person's round would move it, in
 units of its noise. How the scores are best added up, and where to draw the line, is learnt from
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.agreement.elimination import Elimination
 from discreet.agreement.plan import Plan, Schedule
 from discreet.agreement.release import GENESIS, Release
 from discreet.arrays import Floats, Integers
@@ -66,6 +68,11 @@ class RoleGame:
         """The mu that the plan promises."""
         return self.plan.mu or 0.0
 
+    @property
+    def counted(self) -> int:
+        """The epoch whose release counts the person's answer."""
+        return 0 if self.plan.is_local or self.plan.eliminates else 1
+
     def lower_bound(self, draws: int, confidence: float) -> float:
         """mu is at least this, with the given confidence."""
         directions = self._directions()
@@ -111,8 +118,11 @@ def role_trials() -> Iterator[tuple[RoleGame, str | None]]:
         yield joint_game(kind, looks=FOUR_LOOKS), None
     for kind in ("gram", "fourier", "reward"):
         yield local_game(kind), None
+    yield elimination_game(), None
     for control, custodian in CUSTODIANS.items():
         yield joint_game("gram", custodian=custodian), control
+    for control in PHASES:
+        yield elimination_game(CUSTODIANS[control]), f"{control}, by a phase"
     for control, client in CLIENTS.items():
         yield local_game("gram", client=client), control
 
@@ -140,6 +150,22 @@ def joint_game(
     return RoleGame(name, plan, epochs, points, play_custodian(custodian))
 
 
+def elimination_game(custodian: Callable[[Plan], Custodian] = Custodian) -> RoleGame:
+    """A game of phases: the person's answer is in the first, and may be in no other.
+
+    Means are declared to be so close that residuals are clipped within the range of rewards.
+    """
+    plan = _plan(
+        "reward",
+        confidence="theory",
+        norm=1.0,
+        elimination=Elimination(net=5, means=(0.4, 0.6)),
+    )
+    epochs = _epochs(plan, 3)
+    points = _points(plan, epochs[0], counted=epochs[0])
+    return RoleGame("custodian, elimination", plan, epochs, points, play_custodian(custodian))
+
+
 def play_custodian(custodian: Callable[[Plan], Custodian]) -> Play:
     """Ask, answer and release through messages, each twice."""
 
@@ -152,7 +178,7 @@ def play_custodian(custodian: Callable[[Plan], Custodian]) -> Play:
                 role.choose(Ask(_id(number), f"user {number}", game.brings(world if own else 0)))
                 if not own:
                     role.receive(Answer(_id(number), 0.5))
-            if epoch.number == 1:
+            if game.counted <= epoch.number <= 1:
                 for _ in range(2):
                     role.receive(Answer(_id(OWN), REWARDS[world]))
             releases = [role.release(), role.finish()]
@@ -325,6 +351,8 @@ CUSTODIANS: dict[str, Callable[[Plan], Custodian]] = {
     "noise redrawn at each call": _custodian(Redrawing),
     "late answers kept in two epochs": _custodian(_custody(Keeping)),
 }
+#: Of these, those that are also played with phases of elimination.
+PHASES = ("a quarter of the noise", "late answers kept in two epochs")
 CLIENTS: dict[str, Callable[[Plan], Client]] = {
     "randomised anew when sent again": Forgetful,
 }

@@ -27,6 +27,7 @@ def reproduce_command(
             "features",
             "growth",
             "no-gap",
+            "successors",
             "ablation",
             "all",
         ],

@@ -1,10 +1,11 @@
 """Every way to play that is compared, by name; a trial of one is a pure function of what it says.
 
-Four families. *Ours* plays a study, the default or with one thing changed. The *paper's
+Five families. *Ours* plays a study, the default or with one thing changed. The *paper's
 algorithm*, calibrated exactly, has a noise that is correlated over releases (`prefix`). *As
 printed* is the same with the noise the paper prints (`as_printed`), read as a variance unless the
 name says otherwise. `..., as proven` plays by the width of the theorem instead of a practical
-constant. *Elimination* plays phases (`phases`).
+constant. *Elimination* plays phases (`phases`). *Successors* are what others published later
+(`private_covariance`, `private_rewards`).
 
 The paper's algorithm releases every round. Where users bring candidates it also looks at every
 release; over a whole box it looks when some share was added (`prefix`), and takes one kernel and
@@ -23,6 +24,8 @@ from discreet.errors import InvalidArgument
 from discreet.experiments.as_printed import Form, Printed, simulate_printed
 from discreet.experiments.phases import camelback_mean, camelback_plan, play_phases
 from discreet.experiments.prefix import simulate_prefix, simulate_seldom
+from discreet.experiments.private_covariance import simulate_private_covariance
+from discreet.experiments.private_rewards import Rewards, laplace_scale, simulate_private_rewards
 from discreet.features.kernels import Additive, Kernel, SquaredExponential
 from discreet.learning.belief import Spending
 from discreet.learning.directions import Prospect, best_directions
@@ -89,6 +92,11 @@ TUNED = {
     ),
     "michalewicz": Tuned(Additive.over(SquaredExponential(0.05), MICHALEWICZ.dimension), 1.0),
 }
+
+
+#: How far a batch's bounds lie from its means: the best for both problems of a few
+#: (`successors`, on other seeds).
+DEVIATIONS = 0.5
 
 
 def play(trial: Trial) -> Played:
@@ -234,6 +242,36 @@ def _eliminating(trial: Trial) -> Floats:
     return np.repeat(np.diff(so_far) / np.diff(ends), np.diff(ends))[: trial.rounds]
 
 
+# -- successors
+
+
+def _private_covariance(trial: Trial) -> Floats:
+    return simulate_private_covariance(
+        find_problem(trial.problem),
+        mu=GaussianPrivacy.of(trial.epsilon, trial.delta).mu,
+        rounds=trial.rounds,
+        seed=trial.seed,
+        run=trial.run,
+        beta=DEVIATIONS,
+    )
+
+
+def private_rewards(groups: int) -> Callable[[Trial], Floats]:
+    """With medians of means of so many groups, or of one: plainly."""
+
+    def regrets(trial: Trial) -> Floats:
+        scale = laplace_scale(trial.epsilon, trial.delta)
+        return simulate_private_rewards(
+            find_problem(trial.problem),
+            Rewards(scale, groups),
+            rounds=trial.rounds,
+            seed=trial.seed,
+            run=trial.run,
+        )
+
+    return regrets
+
+
 def _uniform(trial: Trial) -> Floats:
     setting = Setting("random", trial.rounds)
     return simulate(find_problem(trial.problem), setting, seed=trial.seed, run=trial.run).regrets
@@ -261,4 +299,7 @@ CONTENDERS: dict[str, Callable[[Trial], Floats]] = {
     "ours": ours(),
     "ours, local": ours(local=True),
     "elimination": _eliminating,
+    "private covariance": _private_covariance,
+    "private rewards": private_rewards(1),
+    "private rewards, medians": private_rewards(3),
 }

@@ -8,7 +8,7 @@ from typing import Any, cast
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from numpy.typing import NDArray
 
 from discreet.arrays import Floats
@@ -233,6 +233,38 @@ def promise_figure(
         axes.set(xlabel="rounds T", ylabel="regret")
         axes.set_xticks(found[0].rounds, [f"{n:,}" for n in found[0].rounds])
         figure.legend(*axes.get_legend_handles_labels(), ncols=2, loc="outside upper center",
+                      frameon=False, handlelength=2.6, columnspacing=1.2)  # fmt: skip
+        save_both(figure, path)
+
+
+def successor_figure(found: Mapping[str, Sequence[tuple[str, Growth]]], path: Path) -> None:
+    """Regret against rounds on each problem; filled marks with a trusted party, hollow without."""
+    looks = {
+        **{way: LOOKS[way] for way in ("tree", "ours")},
+        "elimination": {"color": "#117733", "linestyle": "--", "marker": "D"},
+        "private covariance": {"color": "#aa4499", "linestyle": (0, (4, 1.5)), "marker": "s"},
+        "private rewards": {"color": "#aa4499", "linestyle": ":", "marker": "v"},
+        "private rewards, medians": {"color": "#999933", "linestyle": ":", "marker": "P"},
+        "ours, local": {"color": "#00487a", "linestyle": ":", "marker": "o"},
+    }
+    with settings(SMALL):
+        figure, axes = panels(2, 1, 4.6)
+        for each, (problem, ways) in zip(axes, found.items(), strict=True):
+            for way, growth in ways:
+                hollow = {"markerfacecolor": "white"} if looks[way]["linestyle"] == ":" else {}
+                each.errorbar(
+                    growth.rounds, growth.mean, yerr=growth.sem, capsize=2, markersize=3.5,
+                    label=growth.model, **looks[way], **hollow,
+                )  # fmt: skip
+            rounds = ways[0][1].rounds
+            each.set_xscale("log", base=2)
+            each.set_yscale("log")
+            each.yaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+            each.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+            each.yaxis.set_minor_formatter(NullFormatter())
+            each.set(title=problem, xlabel="rounds T", ylabel="regret")
+            each.set_xticks(rounds, [f"{n:,}" for n in rounds])
+        figure.legend(*axes[0].get_legend_handles_labels(), ncols=2, loc="outside upper center",
                       frameon=False, handlelength=2.6, columnspacing=1.2)  # fmt: skip
         save_both(figure, path)
 

@@ -207,7 +207,7 @@ def promises_kept(plan: Plan, *, runs: int, rounds: int, seed: int) -> Kept:
         above += max(shares) > 1.0
         uncertified += any(each.regret > each.certified for each in phases)
         beyond += any(each.shortfall > each.gap for each in phases)
-        share = max(share, shares[-1])
+        share = max(share, *shares)
     return Kept(runs, dropped, outside, above, uncertified, beyond, share)
 
 

@@ -174,3 +174,38 @@ def regret_bound(plan: Plan, rounds: int) -> float:
         price = min(price, 4.0 * phase.width)
     total += left * price + rounds * arms.net_error
     return min(total, rounds * (arms.spread + arms.net_error)) * plan.half_width
+
+
+def closed_bound(
+    rounds: int,
+    *,
+    first: int,
+    spread: float,
+    noise: float,
+    private: float,
+    lever: float,
+    log: float,
+    lost: float = 0.0,
+) -> float:
+    """(closed) of docs/theory.md: what the sum over doubling phases is at most, for T >= n_1.
+
+        D n_1 + (1 / (1 - eta)) ((8 + 4 sqrt(2)) rho L sqrt(kappa q T)
+        + 8 s q L min(log2(2 T / n_1), 3.21 + log2+(n_x / n_1)))        n_x = s^2 q / (rho^2 kappa)
+
+    for phases of n_1, n_1, 2 n_1, 4 n_1, ... asks and numbers that bound those of every phase:
+    `lever` q, `log` L, `private` s = 2 R / mu; `lost` is eta, p / n_1. Before n_1 it is D T.
+    Misfit, silence, fixed point and the net come on top.
+
+    >>> usual = {"first": 1000, "spread": 2.0, "noise": 0.1, "lever": 10.0, "log": 5.0}
+    >>> [round(closed_bound(10**6, private=private, **usual)) for private in (0.0, 2.0)]
+    [23810, 27955]
+    """
+    t, n, q = checks.count("rounds", rounds), checks.count("first", first), lever
+    if t <= n:
+        return spread * t
+    rewards = (8.0 + 4.0 * math.sqrt(2.0)) * noise * log * math.sqrt(KAPPA * q * t)
+    phases = math.log2(2.0 * t / n)
+    if noise > 0.0:
+        short = private**2 * q / (noise**2 * KAPPA) / n  # n_x / n_1
+        phases = min(phases, 3.21 + math.log2(max(short, 1.0)))
+    return spread * n + (rewards + 8.0 * private * q * log * phases) / (1.0 - lost)

@@ -26,6 +26,8 @@ from discreet.learning.posterior import Posterior
 
 #: Pairs of so many arms with all others are looked at together.
 TOGETHER = 512
+#: Rounding takes less than this share from a squared distance of rows of a few hundred numbers.
+ROUNDING = 1e-13
 #: A phase whose asks do not span its directions tells nothing.
 WORST_CONDITION = 1e10
 
@@ -53,8 +55,11 @@ class Estimates:
         squares, away = np.square(self.scaled).sum(axis=1), self.scaled[others]
         for start in range(0, len(rows), TOGETHER):
             some = rows[start : start + TOGETHER]
-            distance = squares[some, None] + squares[others] - 2.0 * self.scaled[some] @ away.T
-            width = np.sqrt(np.maximum(distance, 0.0)) + self.bias[some, None] + self.bias[others]
+            both = squares[some, None] + squares[others]
+            distance = both - 2.0 * self.scaled[some] @ away.T
+            # Of arms that hardly differ rounding may leave nothing: never less than it may take.
+            width = np.sqrt(np.maximum(distance, 0.0) + ROUNDING * both)
+            width += self.bias[some, None] + self.bias[others]
             ahead = self.values[others] - self.values[some, None] + sign * width
             found[start : start + TOGETHER] = ahead.max(axis=1)
         return found

@@ -131,13 +131,20 @@ def theory_report(
 def _runs(plan: Plan) -> str:
     if plan.eliminates:
         return "elimination, as proven"
-    if plan.confidence == "theory":
+    if _plays_the_paper(plan):
         return "Algorithm 3, as proven" if plan.is_local else "the paper's algorithm, as proven"
     return "the practical default: no theorem" if plan.noise is None else "the paper's, practically"
 
 
+def _plays_the_paper(plan: Plan) -> bool:
+    """Whether Theorem 1 itself is played: its numbers are then those of the plan's own rule."""
+    return plan.confidence == "theory" and not plan.eliminates
+
+
 def _noise(plan: Plan) -> float:
-    return plan.noise_std or (plan.rewards[1] - plan.rewards[0]) / 2.0
+    """What rewards are taken for: by Hoeffding half of their range, as `Proven` does, or rho."""
+    half = (plan.rewards[1] - plan.rewards[0]) / 2.0
+    return half if _plays_the_paper(plan) else plan.noise_std or half
 
 
 def _strategies(plan: Plan) -> dict[str, Strategy]:
@@ -208,10 +215,13 @@ class _Paper:
 
     @property
     def _world(self) -> Assumptions:
+        plan = self.plan
+        own = plan.noise_variance / plan.signal_variance
         return Assumptions(
             norm=self.norm / self._end,
-            noise=_noise(self.plan) / self._end,
-            error=self.plan.map.error_bound,
+            noise=_noise(plan) / self._end,
+            error=plan.map.error_bound,
+            regularisation=own if _plays_the_paper(plan) else 1.0,
             failure=FAILURE,
         )
 
