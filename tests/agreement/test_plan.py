@@ -21,6 +21,7 @@ from discreet.features.kernels import (
     Part,
     Polynomial,
     SquaredExponential,
+    Structured,
 )
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate
 from discreet.privacy.encodings import ENCODINGS
@@ -341,7 +342,9 @@ def test_defaults_are_resolved_to_what_will_be_used():
     assert (fixed.signal_variance, fixed.noise_variance) == (1 / 16, 1 / 4)
     assert (plan.centre, plan.half_width) == (6.0, 4.0)
     assert plan.features is plan.map
-    assert plan.map.error_bound <= plan.kernel_error
+    assert plan.kernel == Structured()
+    gridded = _plan(kernel=SquaredExponential())
+    assert gridded.map.error_bound <= gridded.kernel_error
     assert _plan(domain=CONTEXT).decisions == "context"
 
 
@@ -502,7 +505,7 @@ def test_a_plan_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         PLAN.horizon = 5
     with pytest.raises(ValueError, match="read-only"):
-        PLAN.map.weights[0] = 1.0
+        PLAN.map.terms[0] = 1
 
 
 # -- the local model

@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from discreet import Box, Categorical, JointDP, LocalDP, NonPrivate, Plan, SquaredExponential, Structured
+from discreet import (
+    Box,
+    Categorical,
+    JointDP,
+    LocalDP,
+    NonPrivate,
+    Plan,
+    SquaredExponential,
+    Structured,
+)
 from discreet.errors import InvalidArgument
 from discreet.features.kernels import Learned
 from discreet.features.products import ProductFeatures
@@ -16,7 +25,8 @@ def test_a_plan_without_a_kernel_weighs_structures():
     plan = Plan(Box({"dose": (0, 1), "age": (18, 90)}, context=["age"]), PRIVATE, horizon=500)
     assert plan.kernel == Structured(contexts=(1,))
     assert isinstance(plan.map, ProductFeatures)
-    assert plan.wording is not None and "kernel" not in plan.wording.arguments
+    assert plan.wording is not None
+    assert "kernel" not in plan.wording.arguments
 
 
 def test_categories_are_one_coordinate_of_several_columns():

@@ -7,7 +7,7 @@ from typing import Any
 from discreet.errors import LargeDelta, ShortHorizon
 from discreet.privacy.budget import NonPrivate
 
-#: So many people, over mu, teach something where these bring contexts or candidates.
+#: So many people, over mu, teach a custodian something.
 ENOUGH = 100
 
 
@@ -30,6 +30,6 @@ def cautions(plan: Any) -> Iterator[tuple[str, type[UserWarning]]]:
 
 
 def _needed(plan: Any) -> int:
-    if plan.is_directed:
-        return math.ceil(ENOUGH / min(plan.mu or 1.0, 1.0))
-    return 2 * plan.design_asks
+    if plan.is_local:
+        return 2 * plan.design_asks
+    return math.ceil(ENOUGH / min(plan.mu or 1.0, 1.0))

@@ -326,8 +326,10 @@ def kernel_of(plan: Arguments, *, fill: bool) -> Kernel:
     kernel = plan.kernel
     if not fill or not isinstance(kernel, Structured):
         return kernel
-    named = plan.features not in ("auto", "leading")
-    if named or needs_error(plan) or isinstance(plan.privacy, LocalDP):
+    on_grid = plan.features not in ("auto", "leading") or plan.encoding == "fourier"
+    # What candidates are like is known to nobody, and there a grid was no worse (decision 27).
+    on_grid = on_grid or plan.decisions == "candidates"
+    if on_grid or needs_error(plan) or isinstance(plan.privacy, LocalDP):
         return SquaredExponential()
     domain = plan.domain
     if plan.decisions == "box" and len(domain.names) > MOST_TOGETHER:
@@ -446,7 +448,7 @@ def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Sche
     if plan.encoding == "directed":
         return personal_schedule(mu, plan.horizon)
     again = plan.looks is not None and len(plan.looks) > 1
-    return joint_schedule(mu, plan.domain, features, box=box, again=again)
+    return joint_schedule(mu, plan.domain, features, box=box, again=again, horizon=plan.horizon)
 
 
 def _doubling(

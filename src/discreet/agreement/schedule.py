@@ -98,22 +98,37 @@ class Exploration:
 # -- which schedule, where the plan names none
 
 
+#: Over the whole box the first epochs take at most these shares of a horizon: learning begins.
+MOST_FIRST, MOST_SECOND = 0.1, 0.2
+
+
 def joint_schedule(
-    mu: float, domain: Box, features: FeatureMap, *, box: bool, again: bool
+    mu: float,
+    domain: Box,
+    features: FeatureMap,
+    *,
+    box: bool,
+    again: bool,
+    horizon: int | None = None,
 ) -> Schedule:
     """Enough asks to see the function at all, then epochs that grow.
 
     The gram of n spread rounds has n / d_eff in a typical direction, d_eff = 1 / mean k^2, against
     noise of about 1 / mu; what an epoch tells grows with the square of its length over its noise.
     Over the whole box a first epoch of 25 / mu finds level and spread, and the second fills the
-    domain: 5 d_eff / mu, less where d_eff is large. Where rounds are looked at `again`, epochs grow
-    less.
+    domain: 5 d_eff / mu, less where d_eff is large; both within shares of the horizon. Where rounds
+    are looked at `again`, epochs grow less.
     """
     effective = _effective_dimension(domain, features, box=box)
     if box:
-        first = math.ceil(25 / min(mu, 1.0))
-        second = math.ceil(min(5 * effective, 25 + 2 * effective) / mu)
-        return Schedule(first, growth=1.2 if again else 1.3, second=second)
+        most = math.inf if horizon is None else horizon
+        first = min(25 / min(mu, 1.0), MOST_FIRST * most)
+        second = min(min(5 * effective, 25 + 2 * effective) / mu, MOST_SECOND * most)
+        return Schedule(
+            max(1, math.ceil(first)),
+            growth=1.2 if again else 1.3,
+            second=max(1, math.ceil(second)),
+        )
     typical = math.ceil(5.5 * effective / mu)
     return Schedule(max(10 * domain.dimension, typical), growth=1.1 + 0.3 / max(1.0, mu))
 

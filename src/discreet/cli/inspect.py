@@ -160,6 +160,7 @@ def dossier(archive: "Archive", contexts: "list[dict[str, Value] | None]") -> di
         "released_asks": sum(release.asks for release in study.releases),
         "epochs": study.to_frame().rows,
         "best": [best_row(study, each) for each in contexts] if learnt else [],
+        "structures": study.structures if study.releases else {},
         "certificate": None if study.certificate is None else asdict(study.certificate),
     }
 
@@ -245,6 +246,9 @@ def show(found: dict[str, Any]) -> None:
     print_whole(epoch_table(found))
     if not found["best"]:
         typer.echo("Nothing is released yet: nothing is learnt.")
+    if found["structures"]:
+        shares = [f"{words} ({share:.0%})" for words, share in found["structures"].items()]
+        typer.echo(f"What the releases say of the function: {', '.join(shares)}.")
     for best in found["best"]:
         low, high = best["interval"]
         under = "" if best["context"] is None else f" under {in_words(best['context'])}"

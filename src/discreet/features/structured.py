@@ -11,7 +11,7 @@ one public feature map, so releases do not depend on which of them is right.
 """
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,47 +20,41 @@ from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.features.simple_kernels import Categories, Simple, SquaredExponential, pair
 
-#: Lengthscales of actions and of contexts, in units of the scaled domain.
-ACTION_SCALES, CONTEXT_SCALES = (0.25, 0.5, 1.0), (0.5, 1.0, 2.0)
+#: Lengthscales over the whole box, in units of the scaled domain.
+BOX_SCALES = (0.25, 0.5, 1.0)
+#: Of actions and of contexts, where people bring these: noise lets less be learnt for each of them.
+ACTION_SCALES, CONTEXT_SCALES = (0.5, 1.0), (0.5, 1.0, 2.0)
 #: Where nobody brings a context: shares by which a function is full, of low order, nearly a sum.
 SHARES = (0.0, 0.5, 0.9)
-#: The share by which each context acts with the action, and hardly with other contexts.
-EACH = 0.8
 #: How alike different categories are.
 ALIKE = 0.5
 
 
 @dataclass(frozen=True)
 class Structure:
-    """One of the kernels: lengthscales of actions and contexts (None: left out), and shares."""
+    """One of the kernels: lengthscales of actions and of contexts (None: left out), the share."""
 
     action: float
     context: float | None
-    action_share: float = 0.0
-    context_share: float = 0.0
+    share: float = 0.0
 
     @property
     def words(self) -> str:
         """What it says, for people.
 
-        >>> Structure(0.5, None).words, Structure(0.5, 1.0, context_share=EACH).words
-        ('contexts do not matter', 'each context acts on its own')
+        >>> Structure(0.5, None).words, Structure(0.5, 1.0, share=0.9).words
+        ('contexts do not matter', 'nearly a sum over coordinates')
         """
         if self.context is None:
             return "contexts do not matter"
-        if self.context_share > 0.0:
-            return "each context acts on its own"
-        if self.action_share >= 0.9:
-            return "nearly a sum over coordinates"
-        return "coordinates act together"
+        return "nearly a sum over coordinates" if self.share > 0.5 else "coordinates act together"
 
     def factor(self, *, of_context: bool, is_category: bool) -> tuple[float, Simple]:
         """The share a_j and the kernel k_j of a coordinate."""
         scale = self.context if of_context else self.action
-        share = self.context_share if of_context else self.action_share
         if scale is None:
             return 1.0, Categories(ALIKE)
-        return share, Categories(ALIKE) if is_category else SquaredExponential(scale)
+        return self.share, Categories(ALIKE) if is_category else SquaredExponential(scale)
 
 
 @dataclass(frozen=True)
@@ -71,7 +65,7 @@ class Structured:
     columns that people bring. A plan fills both in.
 
     >>> len(Structured().structures), len(Structured(contexts=(1,)).structures)
-    (9, 21)
+    (9, 8)
     >>> Structured()([[0.0, 0.0]], [[0.0, 0.0]])
     array([[1.]])
     """
@@ -88,18 +82,16 @@ class Structured:
     def structures(self) -> tuple[Structure, ...]:
         """Simple ones first."""
         if not self.contexts:
-            pairs = itertools.product(ACTION_SCALES, SHARES)
-            return tuple(Structure(scale, 1.0, action_share=share) for scale, share in pairs)
+            pairs = itertools.product(BOX_SCALES, SHARES)
+            return tuple(Structure(scale, 1.0, share) for scale, share in pairs)
         ignored = [Structure(scale, None) for scale in ACTION_SCALES]
         pairs = itertools.product(ACTION_SCALES, CONTEXT_SCALES)
-        full = [Structure(action, context) for action, context in pairs]
-        return (*ignored, *(replace(each, context_share=EACH) for each in full), *full)
+        return (*ignored, *(Structure(action, context) for action, context in pairs))
 
     @property
     def mean_share(self) -> float:
         """The share of a coordinate's kernel that is constant, over the structures."""
-        shares = [max(each.action_share, each.context_share) for each in self.structures]
-        return sum(shares) / len(shares)
+        return sum(each.share for each in self.structures) / len(self.structures)
 
     def check(self, dimension: int) -> None:
         """Refuse a dimension that lacks one of the columns."""

@@ -19,6 +19,7 @@ from discreet.agreement.release import GENESIS, Release
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, StudyEnded
 from discreet.frames.table import Table
+from discreet.learning.belief import Belief
 from discreet.learning.elimination import Certificate, Remaining
 from discreet.learning.epoch import Epoch
 from discreet.learning.next_epoch import Believed, believed_before, learn, open_epoch
@@ -230,6 +231,20 @@ class Study:
         (False,)
         """
         return epochs_table(self.plan, self.epochs, self.releases)
+
+    @property
+    def structures(self) -> dict[str, float]:
+        """How likely the releases make each kind of function, the likeliest first.
+
+        Empty where the plan names a kernel.
+
+        >>> from discreet import Box, JointDP
+        >>> domain = Box({"dose": (0, 10), "age": (18, 90)}, context=["age"])
+        >>> study = Study(Plan(domain=domain, privacy=JointDP(8.0, 1e-6)))
+        >>> round(study.structures["contexts do not matter"], 3)
+        0.5
+        """
+        return self.belief.structures if isinstance(self.belief, Belief) else {}
 
     @property
     def certificate(self) -> Certificate | None:
