@@ -14,25 +14,34 @@ from discreet import (
     Structured,
 )
 from discreet.errors import InvalidArgument
-from discreet.features.kernels import Learned
+from discreet.features.kernels import Learned, Product
 from discreet.features.products import ProductFeatures
-from discreet.features.structured import Structure
 
 PRIVATE = JointDP(epsilon=3.0, delta=1e-6)
 
 
 def test_a_plan_without_a_kernel_weighs_structures():
-    plan = Plan(Box({"dose": (0, 1), "age": (18, 90)}, context=["age"]), PRIVATE, horizon=500)
-    assert plan.kernel == Structured(contexts=(1,))
+    plan = Plan(Box({"dose": (0, 1), "rate": (18, 90)}), PRIVATE, horizon=500)
+    assert plan.kernel == Structured()
     assert isinstance(plan.map, ProductFeatures)
     assert plan.wording is not None
     assert "kernel" not in plan.wording.arguments
 
 
 def test_categories_are_one_coordinate_of_several_columns():
-    domain = Box({"arm": Categorical(("a", "b", "c")), "age": (18, 90)}, context=["age"])
+    domain = Box({"arm": Categorical(("a", "b", "c")), "age": (18, 90)})
     kernel = Plan(domain, PRIVATE, horizon=500).kernel
-    assert kernel == Structured(categories=(domain.columns("arm"),), contexts=domain.columns("age"))
+    assert kernel == Structured(categories=(domain.columns("arm"),))
+
+
+def test_under_contexts_everything_acts_together_smoothly():
+    arm = Categorical(("a", "b", "c"))
+    names = {"arm": arm, "dose": (0, 1), **{f"c{j}": (0, 1) for j in range(4)}}
+    domain = Box(names, context=[f"c{j}" for j in range(4)])
+    kernel = Plan(domain, PRIVATE, horizon=500).kernel
+    assert isinstance(kernel, Product)
+    scales = [getattr(factor.kernel, "lengthscale", None) for factor in kernel.factors]
+    assert scales == [None, 0.5, 1.0, 1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -54,23 +63,15 @@ def test_a_function_of_many_coordinates_is_taken_for_a_sum():
 
 def test_every_structure_is_a_kernel_of_at_most_one():
     rng = np.random.default_rng(0)
-    kernel, points = Structured(contexts=(1, 2)), rng.random((12, 3))
+    kernel, points = Structured(), rng.random((12, 3))
     gram = kernel(points, points)
     assert np.allclose(np.diag(gram), 1.0)
     assert np.linalg.eigvalsh(gram).min() > -1e-12
 
 
-def test_an_ignored_context_changes_nothing():
-    structure, kernel = Structure(0.5, None), Structured(contexts=(1,))
-    share, _ = kernel.factor(structure, (1,))
-    assert share == 1.0
-    share, own = kernel.factor(structure, (0,))
-    assert (share, own) == (0.0, SquaredExponential(0.5))
-
-
 def test_a_column_that_the_domain_lacks_is_refused():
     with pytest.raises(InvalidArgument, match="below 2"):
-        Structured(contexts=(2,)).check(2)
+        Structured(categories=((2,),)).check(2)
 
 
 @pytest.mark.parametrize("contexts", [(), (1,), (1, 2, 3)])

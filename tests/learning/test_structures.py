@@ -8,26 +8,20 @@ from discreet import Bandit, Box, JointDP, NonPrivate, Plan, Simulation
 from discreet.learning.belief import Belief
 from discreet.learning.structures import structures_of
 
-DOMAIN = Box({"dose": (0, 1), "age": (0, 1)}, context=["age"])
+DOMAIN = Box({"dose": (0, 1), "rate": (0, 1)})
 PLAN = Plan(DOMAIN, JointDP(epsilon=3.0, delta=1e-6), horizon=1000)
 
 
 def test_a_structures_coefficients_reproduce_its_kernel():
     structures, points = structures_of(PLAN), np.random.default_rng(0).random((40, 2))
-    phi, kernel = PLAN.map(points), PLAN.kernel
-    smooth = structures.structures.index(max(structures.structures, key=_smoothness))
-    covariance = phi @ structures.covariances[smooth] @ phi.T
-    exact = np.ones((40, 40))
-    for columns in ((0,), (1,)):
-        share, own = kernel.factor(structures.structures[smooth], columns)
-        chosen = list(columns)
-        exact *= share + (1.0 - share) * own(points[:, chosen], points[:, chosen])
-    scale = covariance[0, 0] / exact[0, 0]  # each is scaled to vary by 1 around its mean
-    assert np.abs(covariance / scale - exact).max() < 0.02
-
-
-def _smoothness(structure):
-    return structure.context or 0.0, structure.action
+    phi = PLAN.map(points)
+    for structure, own in zip(structures.structures, structures.covariances, strict=True):
+        covariance, exact = phi @ own @ phi.T, np.ones((40, 40))
+        for column in ([0], [1]):
+            similar = structure.factor(is_category=False)(points[:, column], points[:, column])
+            exact *= structure.share + (1.0 - structure.share) * similar
+        scale = covariance[0, 0] / exact[0, 0]  # each is scaled to vary by 1 around its mean
+        assert np.abs(covariance / scale - exact).max() < 0.02
 
 
 def test_evidence_is_that_of_a_dense_calculation():
@@ -36,14 +30,13 @@ def test_evidence_is_that_of_a_dense_calculation():
     phi = PLAN.map(rng.random((15, 2)))
     values = rng.standard_normal(15)
     found = structures.mixture(shape, phi.T @ phi / noise, phi.T @ values / noise)
-    chances = np.repeat(structures.prior_weights, len(structures.amplitudes))
     dense = np.array(
         [
             multivariate_normal.logpdf(values, cov=phi @ (L @ L.T) @ phi.T + noise * np.eye(15))
             for L in structures._roots(shape)
         ]
     )
-    expected = chances * np.exp(dense - dense.max())
+    expected = np.exp(dense - dense.max())
     assert np.allclose(found.weights, expected / expected.sum(), atol=1e-6)
     roots = structures._roots(shape)
     means = [
@@ -68,22 +61,22 @@ def test_a_mixture_is_less_sure_than_its_parts_where_they_disagree():
     assert more.max() > 0.01
 
 
-def test_before_any_release_half_the_belief_leaves_contexts_out():
+def test_before_any_release_every_structure_is_as_likely():
     believed = Belief.before(PLAN).structures
-    assert believed["contexts do not matter"] == pytest.approx(0.5)
+    assert believed["nearly a sum over coordinates"] == pytest.approx(1 / 3)
     assert sum(believed.values()) == pytest.approx(1.0)
 
 
-def test_contexts_that_matter_are_found_without_privacy():
-    plan = Plan(DOMAIN, NonPrivate(), rewards=(-1.0, 1.0), horizon=400)
+@pytest.mark.parametrize("together", [True, False])
+def test_coordinates_that_act_together_are_told_from_a_sum(together):
+    plan = Plan(DOMAIN, NonPrivate(), rewards=(-1.0, 1.0), horizon=300)
     rng = np.random.default_rng(3)
     with Bandit(plan, simulation=Simulation(1)) as bandit:
-        for _ in range(400):
-            age = float(rng.random())
-            trial = bandit.ask(context={"age": age})
-            gap = trial.action["dose"] - age
-            bandit.tell(trial, 0.5 - 2.0 * gap**2 + 0.1 * rng.standard_normal())
+        for _ in range(300):
+            trial = bandit.ask()
+            x, y = trial.action["dose"] - 0.5, trial.action["rate"] - 0.5
+            mean = 3.0 * x * y if together else x - 2.0 * y**2
+            bandit.tell(trial, mean + 0.05 * rng.standard_normal())
         bandit.finish()
-        assert bandit.study.belief.structures.get("contexts do not matter", 0.0) < 1e-3
-        for age in (0.2, 0.5, 0.8):
-            assert abs(bandit.best(context={"age": age}).action["dose"] - age) < 0.2
+        sums = bandit.study.structures.get("nearly a sum over coordinates", 0.0)
+    assert sums < 1e-3 if together else sums > 0.5

@@ -23,11 +23,18 @@ from discreet.errors import InvalidArgument
 from discreet.features.choose import FeatureChoice
 from discreet.features.difference_grid import difference_grid
 from discreet.features.fourier import FourierFeatures
-from discreet.features.kernels import Additive, Kernel, Learned, Structured
+from discreet.features.kernels import Additive, Kernel, Learned, Product, Structured
 from discreet.features.maps import FeatureMap
 from discreet.features.nystrom import NystromFeatures
 from discreet.features.products import ProductFeatures
-from discreet.features.simple_kernels import Linear, Polynomial, SquaredExponential
+from discreet.features.simple_kernels import (
+    Categories,
+    Linear,
+    Polynomial,
+    Simple,
+    SquaredExponential,
+)
+from discreet.features.structured import ALIKE
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.correlation import BLT
 from discreet.privacy.encodings import EncodingChoice, EncodingName
@@ -42,8 +49,11 @@ MOST_ASKS = 1 << 32
 #: How many standard deviations the prefix estimator's practical rule adds: about the best of a
 #: small grid at mu = 0.92 on the synthetic problem.
 OPTIMISM = 0.3
-#: Where the kernel is open: features of several structures at once, with contexts and without.
-MOST_STRUCTURED, MOST_UNDER_CONTEXTS = 160, 72
+#: Where the kernel is open: features of several structures at once.
+MOST_STRUCTURED = 160
+#: The lengthscale of actions under contexts; that of contexts grows with the root of their number,
+#: as distances between people do.
+SMOOTH = 0.5
 #: Over the whole box structures are weighed for so many coordinates; beyond, f is taken for a sum.
 MOST_TOGETHER = 8
 #: Encodings for which leading features are the default.
@@ -319,9 +329,10 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
 
 
 def kernel_of(plan: Arguments, *, fill: bool) -> Kernel:
-    """Where the author names none: structures that the releases weigh.
+    """Where the author names none: over the whole box structures that the releases weigh.
 
-    What rests on one kernel has an ordinary one; so has a map of features that is given.
+    Under contexts one smooth product. What rests on one kernel has an ordinary one; so has a map of
+    features that is given.
     """
     kernel = plan.kernel
     if not fill or not isinstance(kernel, Structured):
@@ -334,20 +345,32 @@ def kernel_of(plan: Arguments, *, fill: bool) -> Kernel:
     domain = plan.domain
     if plan.decisions == "box" and len(domain.names) > MOST_TOGETHER:
         return Learned(additive=True)
-    categories = [
-        domain.columns(name)
-        for name in domain.names
-        if isinstance(domain.coordinate(name), Categorical)
-    ]
-    contexts = [column for name in domain.context for column in domain.columns(name)]
-    return Structured(tuple(categories), tuple(contexts))
+    if plan.decisions == "context":
+        return _smooth_product(domain)
+    return Structured(tuple(domain.columns(name) for name in _categorical(domain)))
+
+
+def _categorical(domain: Box) -> tuple[str, ...]:
+    return tuple(n for n in domain.names if isinstance(domain.coordinate(n), Categorical))
+
+
+def _smooth_product(domain: Box) -> Product:
+    """Actions and contexts act together, smoothly: short scales are lost in noise anyway."""
+    categories = _categorical(domain)
+    numbers = [name for name in domain.names if name not in categories]
+    contexts = [name for name in numbers if name in domain.context]
+    scales = {False: SMOOTH, True: SMOOTH * math.sqrt(len(contexts))}
+    parts: dict[int | tuple[int, ...], Simple] = {}
+    for name in domain.names:
+        is_number = name in numbers
+        own = SquaredExponential(scales[name in contexts]) if is_number else Categories(ALIKE)
+        parts[domain.columns(name)] = own
+    return Product.over(parts)
 
 
 def most_leading(plan: Arguments) -> int:
     """How many features there are at most, where they are the leading ones."""
-    if not isinstance(plan.kernel, Structured):
-        return MOST_LEADING
-    return MOST_STRUCTURED if plan.decisions == "box" else MOST_UNDER_CONTEXTS
+    return MOST_STRUCTURED if isinstance(plan.kernel, Structured) else MOST_LEADING
 
 
 def needs_error(plan: Arguments) -> bool:

@@ -2,12 +2,12 @@
 
 With product features phi_t = prod_f u_f,t(f) a structure's covariance of coefficients is a product,
 
-    K[s, t] = prod_f C_f[s(f), t(f)],        C_f = U^+ (a_f + (1 - a_f) k_f) U^+T,
+    K[s, t] = prod_f C_f[s(f), t(f)],        C_f = U^+ (a + (1 - a) k_f) U^+T,
 
 U the functions of coordinate f at points that fill it. Each structure comes in several amplitudes.
 With P and b what the releases say (see `belief`), and K = L L^T, its log evidence is
 
-    log prior + 1/2 |F^-1 L^T b|^2 - log det F,        F F^T = I + L^T P L,
+    1/2 |F^-1 L^T b|^2 - log det F,        F F^T = I + L^T P L,
 
 up to what all share. What is believed is the mixture, taken for the Gaussian of its mean and
 covariance: where structures disagree, it is unsure. That is post-processing of releases.
@@ -15,7 +15,7 @@ covariance: where structures disagree, it is unsure. That is post-processing of 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, pinv, solve_triangular
@@ -76,14 +76,6 @@ class Structures:
         """How much f varies, relative to its first guess; known where the plan says it."""
         return AMPLITUDES if self.plan.signal_std is None else (1.0,)
 
-    @cached_property
-    def prior_weights(self) -> Floats:
-        """As much for leaving contexts out as for all other structures together."""
-        simple = [structure.context is None for structure in self.structures]
-        few, many = sum(simple), len(simple) - sum(simple)
-        share = 0.5 if few else 1.0
-        return np.array([(1.0 - share) / few if each else share / many for each in simple])
-
     @lru_cache(maxsize=4)  # noqa: B019 - beliefs of one study share the bank and few shapes
     def _roots(self, shape: float) -> tuple[Floats, ...]:
         rest = LEVEL * self.level + LEAST * shape * np.eye(len(self.level))
@@ -95,17 +87,16 @@ class Structures:
 
     def mixture(self, shape: float, precision: Floats, information: Floats) -> Mixture:
         """What is believed after releases that say this; `shape` is the variance of f."""
-        m, amplitudes = len(information), len(self.amplitudes)
-        chances = np.log(np.repeat(self.prior_weights, amplitudes))
-        evidence, means, halves = chances.copy(), list[Floats](), list[Floats]()
-        for k, root in enumerate(self._roots(shape)):
+        m = len(information)
+        evidence, means, halves = list[float](), list[Floats](), list[Floats]()
+        for root in self._roots(shape):
             factor = cholesky(np.eye(m) + root.T @ precision @ root, lower=True)
             half = solve_triangular(factor, root.T, lower=True)
             told = half @ information
-            evidence[k] += 0.5 * told @ told - np.sum(np.log(np.diag(factor)))
+            evidence.append(0.5 * float(told @ told) - float(np.sum(np.log(np.diag(factor)))))
             means.append(half.T @ told)
             halves.append(half)
-        weights = np.exp(evidence - evidence.max())
+        weights: Floats = np.exp(np.array(evidence) - max(evidence))
         weights /= weights.sum()
         mean = weights @ np.array(means)
         covariance = np.zeros((m, m))
@@ -133,8 +124,8 @@ class Structures:
         return dict(sorted(shares.items(), key=lambda each: -each[1]))
 
     def draw(self, signal: float, rng: np.random.Generator) -> Floats:
-        """Coefficients of one f around the middle of the range: any structure by its chance."""
-        chosen = int(rng.choice(len(self.structures), p=self.prior_weights))
+        """Coefficients of one f around the middle of the range: any structure."""
+        chosen = int(rng.integers(len(self.structures)))
         values, vectors = np.linalg.eigh(self.covariances[chosen])
         roots = vectors * np.sqrt(signal * np.maximum(values, 0.0))
         return roots @ rng.standard_normal(len(values))
@@ -170,9 +161,9 @@ class _Functions:
 
     def covariance(self, kernel: Structured, structure: Structure) -> Floats:
         """C_f under a structure."""
-        share, own = kernel.factor(structure, self.columns)
+        own = structure.factor(is_category=self.columns in kernel.categories)
         varies = self.inverse @ own(self.points, self.points) @ self.inverse.T
-        return share * self.constant + (1.0 - share) * varies
+        return structure.share * self.constant + (1.0 - structure.share) * varies
 
 
 def _product(parts: Sequence[Floats], features: ProductFeatures) -> Floats:

@@ -239,10 +239,10 @@ class Study:
         Empty where the plan names a kernel.
 
         >>> from discreet import Box, JointDP
-        >>> domain = Box({"dose": (0, 10), "age": (18, 90)}, context=["age"])
+        >>> domain = Box({"dose": (0, 10), "age": (18, 90)})
         >>> study = Study(Plan(domain=domain, privacy=JointDP(8.0, 1e-6)))
-        >>> round(study.structures["contexts do not matter"], 3)
-        0.5
+        >>> round(study.structures["nearly a sum over coordinates"], 3)
+        0.333
         """
         return self.belief.structures if isinstance(self.belief, Belief) else {}
 
