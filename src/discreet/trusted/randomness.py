@@ -23,7 +23,9 @@ adds (1 + e^epsilon) slack to delta (`GaussianPrivacy`), for which `Plan.cost` m
 """
 
 import os
-from collections.abc import Sequence
+import random
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +36,7 @@ from discreet.errors import InvalidArgument
 from discreet.privacy.budget import Simulation
 from discreet.privacy.clipping import LARGEST_STD, SMALLEST_STD
 
+T = TypeVar("T")
 #: How much finer the smoothing noise is than the noise itself.
 SMOOTHING = 16.0
 
@@ -41,6 +44,20 @@ SMOOTHING = 16.0
 def secret_key() -> str:
     """32 fresh bytes, in hexadecimal."""
     return os.urandom(32).hex()
+
+
+def mixed(things: Iterable[T]) -> list[T]:
+    """These things in an order that is uniformly random, by the operating system's bits.
+
+    Each is put in a place below a uniform whole number, which is drawn without bias (bits that
+    would bend it are drawn again): Fisher and Yates' way to all orders alike.
+
+    >>> sorted(mixed([3, 1, 2]))
+    [1, 2, 3]
+    """
+    own = list(things)
+    random.SystemRandom().shuffle(own)
+    return own
 
 
 class OperatingSystem:
