@@ -1,6 +1,7 @@
 """What a shuffled promise lets reports cost, and what it says."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -14,11 +15,15 @@ from discreet.privacy.shuffled import LARGEST_LEVEL, STEPS, ShuffledDP
 ALL = {"answering": 1.0, "honest": 1.0}
 
 
+def book(dimension: int) -> Callable[[Fraction], Cap]:
+    return lambda level: best_cap(level, dimension, 1 << 14)
+
+
 @pytest.mark.parametrize(
     ("asks", "level"), [(200, 2.2), (300, 2.5), (500, 2.9), (1000, 3.5), (2000, 4.1), (5000, 5.0)]
 )
 def test_the_level_of_a_report_is_what_was_computed_elsewhere(asks: int, level: float) -> None:
-    found = ShuffledDP(1.0, 1e-6, **ALL).level(asks, dimension=16)
+    found = ShuffledDP(1.0, 1e-6, **ALL).level(asks, book(16))
     assert float(found) == pytest.approx(level, abs=0.05)
 
 
@@ -28,30 +33,35 @@ def test_reports_of_the_level_are_allowed_and_those_of_the_next_step_are_not(
     asks: int, dimension: int
 ) -> None:
     privacy = ShuffledDP(1.0, 1e-6)
-    level = privacy.level(asks, dimension)
+    level = privacy.level(asks, book(dimension))
     assert privacy.allows(best_cap(level, dimension, 1 << 14), asks)
     assert not privacy.allows(best_cap(level + Fraction(1, STEPS), dimension, 1 << 14), asks)
 
 
 def test_what_is_allowed_keeps_the_promise_among_honest_reports_alone() -> None:
-    privacy = ShuffledDP(1.0, 1e-6, minimum=300, answering=0.5, honest=0.7)
-    cap = best_cap(privacy.level(1000, 8), 8, 1 << 14)
+    privacy = ShuffledDP(1.0, 1e-6, answering=0.5, honest=0.7)
+    cap = best_cap(privacy.level(1000, book(8)), 8, 1 << 14)
     assert privacy.crowd(1000) == math.floor(0.7 * 500)
     assert Blanket(cap.size, cap.nearest, cap.share).epsilon(1e-6, 350) <= 1.0
     assert Blanket(cap.size, cap.nearest, cap.share).epsilon(1e-6, 300) > 1.0
 
 
-def test_short_epochs_count_as_the_smallest_batch_that_is_handed_up() -> None:
-    privacy = ShuffledDP(1.0, 1e-6, minimum=200)
-    assert privacy.least_batch(10) == privacy.least_batch(250) == 200
-    assert privacy.level(10, 8) == privacy.level(250, 8) < privacy.level(400, 8)
+def test_a_group_of_which_too_few_reported_is_dropped() -> None:
+    privacy = ShuffledDP(1.0, 1e-6, answering=0.75)
+    assert [privacy.drops(reports, asks=10) for reports in (0, 1, 7, 8, 10)] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_a_crowd_of_one_gets_what_is_promised_and_no_more() -> None:
-    privacy = ShuffledDP(1.0, 1e-6, minimum=1, honest=0.1)
+    privacy = ShuffledDP(1.0, 1e-6, honest=0.1)
     assert privacy.crowd(1) == 1
-    assert privacy.level(1, 8) == 1
-    assert ShuffledDP(0.7, 1e-6, minimum=1).level(1, 8) == Fraction(0.7)
+    assert privacy.level(1, book(8)) == 1
+    assert ShuffledDP(0.7, 1e-6).level(1, book(8)) == Fraction(0.7)
 
 
 def test_several_rounds_of_a_person_add_up_to_the_promise() -> None:
@@ -59,7 +69,7 @@ def test_several_rounds_of_a_person_add_up_to_the_promise() -> None:
     epsilon, delta = privacy.per_round
     assert 3 * epsilon == pytest.approx(1.2)
     assert delta * (1 + math.exp(epsilon) + math.exp(2 * epsilon)) == pytest.approx(1e-6)
-    assert privacy.level(1000, 8) < ShuffledDP(1.2, 1e-6).level(1000, 8)
+    assert privacy.level(1000, book(8)) < ShuffledDP(1.2, 1e-6).level(1000, book(8))
 
 
 def test_a_cap_whose_others_are_likelier_is_refused() -> None:
@@ -68,7 +78,7 @@ def test_a_cap_whose_others_are_likelier_is_refused() -> None:
 
 
 def test_no_level_is_above_the_largest() -> None:
-    assert ShuffledDP(11.0, 1e-3).level(10**6, 8) <= LARGEST_LEVEL
+    assert ShuffledDP(11.0, 1e-3).level(10**6, book(8)) <= LARGEST_LEVEL
 
 
 @pytest.mark.parametrize(

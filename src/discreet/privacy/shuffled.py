@@ -7,6 +7,7 @@ others (`blanket`), and epsilon_0 may be larger than the epsilon that is promise
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -15,7 +16,6 @@ from typing import ClassVar, Literal
 from discreet import checks
 from discreet.errors import InvalidArgument
 from discreet.privacy.blanket import Blanket
-from discreet.privacy.book import CODEWORDS, best_cap
 from discreet.privacy.cap import Cap
 
 #: Levels of reports are multiples of 1 / 32: last bits of a machine's arithmetic choose none.
@@ -29,25 +29,27 @@ class ShuffledDP:
     """Reports are mixed before anyone can read them: (epsilon, delta)-privacy in the crowd.
 
     - `minimum`: no batch of fewer reports is handed up.
-    - `answering`: nor one of fewer than this share of its epoch's asks.
-    - `honest`: the share of a batch that is assumed to come from honest devices, and to be unknown
+    - `answering`: of a batch no group is handed up of which less than this share has reported. A
+      group are those whose public action is the same; where actions are private, all of an epoch.
+    - `honest`: the share of a group that is assumed to come from honest devices, and to be unknown
       to whoever looks. The others may be anybody's, the server's included.
 
-    An epoch of L asks hides each person among n = honest max(minimum, answering L) reports, the
-    person's own included, and its reports are sent at the largest level that keeps the promise
-    for n: the rule is public, and a client checks what it is offered. The number of people who were
-    asked does not count, only reports that surely came.
+    A group of L asks hides each person among n = honest answering L reports, the person's own
+    included, and the reports of an epoch are sent at the largest level that keeps the promise for
+    the n of its smallest group: the rule is public, and a client checks what it is offered. The
+    number of people who were asked does not count, only reports that surely came.
 
     A person's device sends at most `rounds_per_user` reports. With k of them each gets epsilon / k,
     and a delta that adds up to the whole: replacing them one after the other leads through k + 1
     studies, each neighbours of the next, with sum_i e^(i epsilon / k) delta_k = delta. This holds
     wherever they fall, also into one batch. Epochs do not add up: others' reports are others'.
 
-    >>> privacy = ShuffledDP(epsilon=1.0, delta=1e-6)
-    >>> privacy.least_batch(1000), privacy.crowd(1000)
+    >>> from discreet.privacy.interval import best_window
+    >>> privacy, interval_cap = ShuffledDP(1.0, 1e-6), lambda level: best_window(level, 1 << 14)
+    >>> privacy.least(1000), privacy.crowd(1000)
     (800, 720)
-    >>> [float(privacy.level(asks, dimension=8)) for asks in (200, 1000, 5000)]
-    [2.125, 3.1875, 4.625]
+    >>> [float(privacy.level(asks, interval_cap)) for asks in (20, 200, 1000, 5000)]
+    [1.0, 1.875, 3.0625, 4.5]
     """
 
     epsilon: float
@@ -76,13 +78,17 @@ class ShuffledDP:
 
     # -- who hides whom
 
-    def least_batch(self, asks: int) -> int:
-        """How many reports the batch of an epoch of so many asks has at least."""
-        return max(self.minimum, math.ceil(round(self.answering * asks, 9)))
+    def least(self, asks: int) -> int:
+        """How many reports a group of so many asks has at least, if it is handed up."""
+        return math.ceil(round(self.answering * asks, 9))
+
+    def drops(self, reports: int, asks: int) -> bool:
+        """Whether so many reports of a group are too few to be handed up; none are none."""
+        return 0 < reports < self.least(asks)
 
     def crowd(self, asks: int) -> int:
         """n: how many honest reports a person hides among, their own included."""
-        return max(1, math.floor(round(self.honest * self.least_batch(asks), 9)))
+        return max(1, math.floor(round(self.honest * self.least(asks), 9)))
 
     # -- what a report costs
 
@@ -94,17 +100,22 @@ class ShuffledDP:
         return own, self.delta / weights
 
     def allows(self, cap: Cap, asks: int) -> bool:
-        """Whether reports by this cap keep the promise in an epoch of so many asks."""
+        """Whether reports by this cap keep the promise in a group of so many asks."""
         return _keeps(cap, *self.per_round, self.crowd(asks))
 
-    def level(self, asks: int, dimension: int, size: int = CODEWORDS) -> Fraction:
-        """epsilon_0 of the reports of an epoch of so many asks, along so many dimensions.
+    def level(self, asks: int, cap_of: Callable[[Fraction], Cap]) -> Fraction:
+        """epsilon_0 of reports by the rule `cap_of`, where the smallest group has so many asks.
 
-        The largest multiple of 1 / 32 that is allowed, with the cap of `best_cap`. It is at least
-        what is promised: a report of that level needs no crowd.
+        The largest multiple of 1 / 32 that a search by halves finds allowed. It is at least what
+        is promised: a report of that level needs no crowd.
         """
-        epsilon, delta = self.per_round
-        return _level(epsilon, delta, self.crowd(asks), dimension, size)
+        (epsilon, delta), crowd = self.per_round, self.crowd(asks)
+        low, high = math.floor(epsilon * STEPS), LARGEST_LEVEL * STEPS + 1
+        while high - low > 1:  # a step that does not keep the promise is never taken
+            middle = (low + high) // 2
+            keeps = _keeps(cap_of(Fraction(middle, STEPS)), epsilon, delta, crowd)
+            low, high = (middle, high) if keeps else (low, middle)
+        return max(Fraction(low, STEPS), Fraction(epsilon))
 
     @property
     def guarantee(self) -> str:
@@ -118,10 +129,12 @@ class ShuffledDP:
             "hands up, and so of every release, export and other people's actions, changes by at "
             f"most a factor e^{self.epsilon:g}, plus {self.delta:g}. Deltas of epochs do not add "
             "up: others' reports are others'. "
-            f"Assumed: the shuffler mixes an epoch's reports, takes each person once, hands up no "
-            f"batch of fewer than {self.minimum} reports or {self.answering:.0%} of its epoch's "
-            "asks, and does not work together with the server; of a batch at least "
-            f"{self.honest:.0%} are honest reports that nobody who looks knows. Whoever sees "
+            "Assumed: the shuffler mixes the reports of an epoch whose public actions are the same "
+            "(where actions are private, all of them), takes each person once, hands up no batch "
+            f"of fewer than {self.minimum} reports and of it no group of which less than "
+            f"{self.answering:.0%} has reported, and does not work together with the server; of a "
+            f"group at least {self.honest:.0%} are honest reports that nobody who looks knows. "
+            "The level of reports is chosen for these alone. Whoever sees "
             "reports before they are mixed and can open them, as server and shuffler together "
             "could, learns of one a factor e^epsilon_0, which every epoch states: that is local "
             "privacy, and needs no crowd. "
@@ -141,19 +154,6 @@ def _keeps(cap: Cap, epsilon: float, delta: float, crowd: int) -> bool:
     if not cap.is_within(Fraction(LARGEST_LEVEL)) or cap.share * cap.size < cap.nearest:
         return False
     return Blanket(cap.size, cap.nearest, cap.share).delta(epsilon, crowd) <= delta
-
-
-@lru_cache(maxsize=1024)
-def _level(epsilon: float, delta: float, crowd: int, dimension: int, size: int) -> Fraction:
-    def keeps(step: int) -> bool:
-        cap = best_cap(Fraction(step, STEPS), dimension, size)
-        return _keeps(cap, epsilon, delta, crowd)
-
-    low, high = math.floor(epsilon * STEPS), LARGEST_LEVEL * STEPS + 1
-    while high - low > 1:  # a step that does not keep the promise is never taken
-        middle = (low + high) // 2
-        low, high = (middle, high) if keeps(middle) else (low, middle)
-    return max(Fraction(low, STEPS), Fraction(epsilon))
 
 
 def _share(name: str, value: object) -> float:

@@ -5,7 +5,7 @@
                             <-   Offer(id, ask, epoch, releases, key)
       Sealed(id, epoch, key, box) ->   or Decline(id)
                             <-   Receipt(id, outcome)
-                                   Batch(epoch, asks, boxes)        ->
+                                   Batch(epoch, asks, groups)       ->
                                                          <-   Turn(release, epoch, key)
 
 Of a client the server sees a box among others, nothing else: no id, no ask, no time, no order. The
@@ -49,25 +49,32 @@ class Sealed:
 
 @dataclass(frozen=True)
 class Batch:
-    """The reports of an epoch in random order: all of them, or none where they were too few.
+    """The reports of an epoch, group by group, each in random order; none where they were too few.
 
-    `asks` is how many asks of the epoch were given, which is public.
+    Those whose public action is the same row of a menu are a group; where actions are private, all
+    are one. `asks` is how many asks of the epoch were given, which is public.
     """
 
     epoch: str
     asks: int
-    boxes: tuple[str, ...] = field(repr=False)
+    groups: tuple[tuple[str, ...], ...] = field(repr=False)
     simulated: bool | None = field(default=None, kw_only=True, metadata=canonical.OPTIONAL)
 
     def __post_init__(self) -> None:
         checks.hexadecimal("epoch", self.epoch, 64)
-        if len(self.boxes) > checks.whole("asks", self.asks):
-            raise InvalidArgument("boxes", "at most one for each ask")
-        for box in self.boxes:
-            checks.hexadecimal("boxes", box, BOX_DIGITS)
-        if len(set(self.boxes)) < len(self.boxes):
-            raise InvalidArgument("boxes", "each once")
+        boxes = [box for group in self.groups for box in group]
+        if len(boxes) > checks.whole("asks", self.asks):
+            raise InvalidArgument("groups", "at most one box for each ask")
+        for box in boxes:
+            checks.hexadecimal("groups", box, BOX_DIGITS)
+        if len(set(boxes)) < len(boxes):
+            raise InvalidArgument("groups", "each box once")
         _check_simulated(self.simulated)
+
+    @property
+    def size(self) -> int:
+        """How many reports there are."""
+        return sum(len(group) for group in self.groups)
 
 
 @dataclass(frozen=True, eq=False)

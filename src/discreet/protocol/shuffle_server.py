@@ -70,28 +70,34 @@ class ShuffleServer(Role):
 
     def _release(self, batch: Batch) -> Release:
         """The sums of a batch, which follow from it: nothing is drawn."""
-        epoch, privacy = self._study.open_epoch, self.plan.privacy
+        epoch, promise = self._study.open_epoch, self.plan.shuffled
         if batch.epoch != epoch.digest:
             raise Refused("this batch is for another epoch than the open one")
         if bool(batch.simulated) != self._simulated:
             raise Refused("simulated reports and real ones do not go together")
-        if batch.boxes and len(batch.boxes) < self.plan.shuffled.least_batch(epoch.length):
-            raise Refused(f"a batch as large as {type(privacy).__name__} promises, or an empty one")
-        indices = self._indices(batch, epoch)
+        if len(batch.groups) != len(epoch.groups):
+            raise Refused("this batch has other groups than its epoch")
+        if any(map(promise.drops, map(len, batch.groups), epoch.groups)):
+            raise Refused("this batch is smaller than any that an honest shuffler hands up")
+        indices, rows = self._opened(batch, epoch)
         return Release(
             epoch=epoch.digest,
             previous=epoch.previous,
             asks=batch.asks,
             reports=len(indices),
-            integers=epoch.encoding.statistics(indices, np.zeros_like(indices)),
+            integers=epoch.indexed.statistics(indices, rows),
             private=not self._simulated,
         )
 
-    def _indices(self, batch: Batch, epoch: Epoch) -> Integers:
-        opened = (unseal(box, epoch.digest, self._secret) for box in batch.boxes)
-        size = epoch.encoding.cap.size
-        kept = [index for index in opened if index is not None and index < size]
-        return np.array(kept, dtype=np.int64)
+    def _opened(self, batch: Batch, epoch: Epoch) -> tuple[Integers, Integers]:
+        """The indices of the boxes that open, and the groups they are of."""
+        size = epoch.indexed.cap.size
+        found: list[tuple[int, int]] = []
+        for row, group in enumerate(batch.groups):
+            opened = (unseal(box, epoch.digest, self._secret) for box in group)
+            found += [(each, row) for each in opened if each is not None and each < size]
+        indices, rows = np.array(found, dtype=np.int64).reshape(-1, 2).T
+        return indices, rows
 
     def _first_records(self) -> tuple[Serving, Epoch]:
         return Serving(self._simulated), self._study.next_epoch()

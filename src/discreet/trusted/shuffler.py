@@ -8,8 +8,9 @@
 
 People trust it to mix, to strip and to count each of them once; not with what they say, for boxes
 are sealed for the server. What goes up is a batch of boxes in random order: no id, no ask, no
-time. A batch of fewer reports than the plan promises is not handed up: the server learns that,
-and the reports are lost. What reaches the shuffler and the server together is a report with a name
+time. People whose public action is the same are mixed with each other; where actions are private,
+all are. A group, or a batch, of fewer reports than the plan promises is not handed up: the server
+learns that, and the reports are lost. What reaches the shuffler and the server together is a report with a name
 on it, private at its own level epsilon_0.
 """
 
@@ -205,11 +206,19 @@ class Shuffler(Role):
         return True
 
     def _mixed(self, epoch: Epoch) -> Batch:
-        """The batch: in random order if it is large enough, else empty."""
-        asks, simulated = self._asked - epoch.first, True if self._simulated else None
-        enough = len(self._boxes) >= self.plan.shuffled.least_batch(epoch.length)
-        boxes = mixed(self._boxes) if enough else []
-        return Batch(epoch.digest, asks, tuple(boxes), simulated=simulated)
+        """The batch: each group in random order, none where there are too few."""
+        groups: list[list[str]] = [[] for _ in epoch.groups]
+        for box, number in self._boxes.items():
+            groups[epoch.group_of(number)].append(box)
+        promise = self.plan.shuffled
+        if len(self._boxes) < promise.minimum:
+            groups = [[] for _ in groups]
+        kept = (
+            () if promise.drops(len(group), asks) else tuple(mixed(group))
+            for group, asks in zip(groups, epoch.groups, strict=True)
+        )
+        simulated = True if self._simulated else None
+        return Batch(epoch.digest, self._asked - epoch.first, tuple(kept), simulated=simulated)
 
     def _check_follows(self, turn: Turn) -> None:
         """Refuse a turn that does not follow from the batch that was kept last."""
@@ -224,7 +233,7 @@ class Shuffler(Role):
             raise Refused("this turn does not follow from the batches so far")
         if batch is not None and release is not None:
             named = (release.epoch, release.asks) == (batch.epoch, batch.asks)
-            if not named or (release.reports or 0) > len(batch.boxes):
+            if not named or (release.reports or 0) > batch.size:
                 raise Refused("this turn's release is not of the batch that was handed up")
         if turn.epoch is not None:
             self._verifier.check(turn.epoch, () if release is None else (release,))
@@ -245,8 +254,8 @@ class Shuffler(Role):
             case Offered():
                 self._enter(record)
             case Sealed():
-                self._boxes[record.box] = None
                 self._step(record.id, "report")
+                self._boxes[record.box] = self._ticket(record.id)[0]
             case Decline():
                 self._step(record.id, "abandon")
             case Batch():
@@ -260,7 +269,7 @@ class Shuffler(Role):
         self._turn, self._batch = turn, None
         self._tickets: dict[str, tuple[int, State]] = {}
         self._ids: list[str] = []
-        self._boxes: dict[str, None] = {}  # in the order they came, which the batch forgets
+        self._boxes: dict[str, int] = {}  # each with its ask, which the batch forgets
         if turn.epoch is None:
             self._life.advance("end")
         else:
@@ -322,7 +331,7 @@ def compacted(journal: Journal) -> Iterator[bytes]:
             kept.append(data)
             continue
         if isinstance(record, Turn) and batch is not None:
-            yield canonical.encode(replace(batch, boxes=()))  # answered: that it was is enough
+            yield canonical.encode(replace(batch, groups=()))  # answered: that it was is enough
         kept.clear()
         batch = None
         yield data
