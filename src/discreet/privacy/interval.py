@@ -1,5 +1,6 @@
 """Reports of a residual alone, where the action is public: one of N points of an interval."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -66,6 +67,11 @@ class IntervalEncoding(IndexEncoding):
         """
         return cls(residual, best_window(epsilon, size), rows)
 
+    @property
+    def dimension(self) -> int:
+        """A codeword is a number."""
+        return 1
+
     def size(self, features: FeatureMap) -> int:
         """Three integers a row of the menu: answers, and the sums of v and of v^2."""
         return 3 * self.rows
@@ -109,9 +115,28 @@ class IntervalEncoding(IndexEncoding):
             counts, scale / slope * first, scale * scale / slope * (second - counts * offset)
         )
 
+    @property
+    def furthest(self) -> float:
+        """The largest residual that one codeword stands for: C w, C = (N - 1) / (a (N - K)).
+
+        >>> round(IntervalEncoding.fit(Residual(np.zeros(1), 1.0), 1, Fraction(8)).furthest, 2)
+        1.07
+        """
+        slope = _line(self.cap.share, self.cap.nearest, self.cap.size)[0]
+        return (
+            self.residual.width * (self.cap.size - 1) / (slope * (self.cap.size - self.cap.nearest))
+        )
+
+    @property
+    def deviation(self) -> float:
+        return math.sqrt(self.variance(self.residual.width * math.sqrt(TYPICAL)))
+
     def variance(self, residual: float) -> float:
         """The variance of one report's estimate of h, at this h."""
-        return _variance(self.cap, (residual / self.residual.width) ** 2) * self.residual.width**2
+        return (
+            window_variance(self.cap, (residual / self.residual.width) ** 2)
+            * self.residual.width**2
+        )
 
 
 def best_window(epsilon: Fraction, size: int) -> Cap:
@@ -123,7 +148,8 @@ def best_window(epsilon: Fraction, size: int) -> Cap:
     return Cap.of(epsilon, size, 1 + int(np.argmin(variances)))
 
 
-def _variance(cap: Cap, square: float) -> float:
+def window_variance(cap: Cap, square: float) -> float:
+    """The variance of one report at h^2 / w^2 = `square`, in units of w^2."""
     share, nearest = np.array([float(cap.share)]), np.array([float(cap.nearest)])
     return float(_variance_at(share, nearest, cap.size, square)[0])
 
