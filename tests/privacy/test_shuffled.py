@@ -66,7 +66,7 @@ def test_a_crowd_of_one_gets_what_is_promised_and_no_more() -> None:
 
 def test_several_rounds_of_a_person_add_up_to_the_promise() -> None:
     privacy = ShuffledDP(1.2, 1e-6, rounds_per_user=3)
-    epsilon, delta = privacy.per_round
+    epsilon, delta = privacy.each
     assert 3 * epsilon == pytest.approx(1.2)
     assert delta * (1 + math.exp(epsilon) + math.exp(2 * epsilon)) == pytest.approx(1e-6)
     assert privacy.level(1000, book(8)) < ShuffledDP(1.2, 1e-6).level(1000, book(8))

@@ -18,6 +18,7 @@ from discreet.agreement.schedule import (
     joint_schedule,
     local_schedule,
     personal_schedule,
+    shuffled_schedule,
 )
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument
@@ -33,6 +34,7 @@ from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.correlation import BLT
 from discreet.privacy.encodings import INDEXED, EncodingChoice, EncodingName
 from discreet.privacy.looks import Looks
+from discreet.privacy.shuffled import ShuffledDP
 from discreet.privacy.streams import NoiseChoice
 
 Decisions = Literal["box", "context", "candidates"]
@@ -51,6 +53,8 @@ MOST_GRIDDED = 4
 MOST_LEADING = 48
 #: Reward noise at every draw of the last few epochs is estimated with f: more would be slow.
 MOST_DRAWS = 512
+#: Where reports are mixed, a menu has few rows: people of one row hide each other.
+SHUFFLED_DRAWS = 8
 
 
 def check_types(arguments: Mapping[str, Any]) -> None:
@@ -59,8 +63,8 @@ def check_types(arguments: Mapping[str, Any]) -> None:
         ("domain", Box, "a Box"),
         (
             "privacy",
-            (JointDP, LocalDP, NonPrivate),
-            "JointDP(epsilon, delta), LocalDP(epsilon) or NonPrivate()",
+            (JointDP, LocalDP, ShuffledDP, NonPrivate),
+            "JointDP(epsilon, delta), LocalDP(epsilon), ShuffledDP(epsilon, delta) or NonPrivate()",
         ),
         ("public_decisions", bool, "True or False"),
         ("name", str, "text"),
@@ -268,7 +272,7 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
     """By default the least noise that is safe for what is protected and how actions come about."""
     protect = plan.privacy.protect
     rewards_only = protect == "rewards" and plan.decisions != "box"
-    pure = isinstance(plan.privacy, LocalDP) and plan.privacy.delta is None
+    pure = _is_pure(plan.privacy)
     name = _safest_encoding(plan, features) if plan.encoding == "auto" else plan.encoding
     if name == "fourier":
         difference_grid(features)
@@ -314,7 +318,7 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
             "is about, needs a delta",
         ),
         (
-            name in INDEXED and not isinstance(plan.privacy, LocalDP),
+            name in INDEXED and not isinstance(plan.privacy, LocalDP | ShuffledDP),
             "encoding",
             f"another one: {name!r} is for LocalDP, where each person sends a report",
         ),
@@ -360,7 +364,7 @@ def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:
         return "reward"
     if isinstance(plan.privacy, NonPrivate):
         return "gram"
-    if isinstance(plan.privacy, LocalDP) and plan.privacy.delta is None:
+    if _is_pure(plan.privacy):
         return "interval" if plan.decisions == "box" else "codebook"
     if plan.decisions == "box" and plan.noise is None:
         return "reward"
@@ -378,6 +382,13 @@ def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:
 # -- when a study looks, and how it explores
 
 
+def _is_pure(privacy: Privacy) -> bool:
+    """Whether every report is an index, which costs no delta by itself."""
+    return isinstance(privacy, ShuffledDP) or (
+        isinstance(privacy, LocalDP) and privacy.delta is None
+    )
+
+
 def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Schedule:
     """Longer epochs where noise must be averaged out.
 
@@ -389,6 +400,8 @@ def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Sche
         return _doubling(plan, plan.elimination, features, mu)
     if plan.noise is not None or plan.confidence == "theory":
         return Schedule(1, growth=1.01 if plan.horizon is None else 1.0)
+    if isinstance(plan.privacy, ShuffledDP):
+        return shuffled_schedule(plan.privacy.shortest)
     if plan.encoding in INDEXED and isinstance(plan.privacy, LocalDP):
         alike = 2.0 / math.sqrt(index_variance(plan.privacy, box=plan.encoding == "interval"))
         return local_schedule(alike, plan.domain, features, box=box)
@@ -425,6 +438,8 @@ def exploration_of(plan: Arguments) -> Exploration:
     """
     if plan.noise is not None or plan.confidence == "theory":
         return Exploration(0.0 if plan.confidence == "theory" else OPTIMISM, 0.0, 1)
+    if isinstance(plan.privacy, ShuffledDP) and plan.decisions == "box":
+        return Exploration(0.0, 0.7, SHUFFLED_DRAWS)
     if plan.decisions == "box":
         return Exploration(0.0, 0.7)
     return Exploration(0.5, 0.5) if isinstance(plan.privacy, NonPrivate) else Exploration(0.3, 0.3)

@@ -30,7 +30,7 @@ from discreet.protocol.publisher import Publisher
 from discreet.protocol.records import Told
 from discreet.protocol.server import Server
 from discreet.trusted import mechanism
-from discreet.trusted.client import Client
+from discreet.trusted.client import Client, Sent
 from discreet.trusted.custodian import Custodian
 from discreet.trusted.custody import Custody
 from discreet.trusted.privatizer import Privatizer
@@ -320,7 +320,7 @@ def _custody(privatizer: type[Privatizer]) -> type[Custody]:
 class Forgetful(Client):
     """It does not keep what it sent: a report asked for again is drawn again."""
 
-    def report(self, reward: float) -> AnyReport:
+    def report(self, reward: float) -> Sent:
         """The real one, as if it had not been called before."""
         return super().report(reward) if self._report is None else self._draw(reward)
 

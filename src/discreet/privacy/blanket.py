@@ -228,7 +228,7 @@ def _rows(trials: Floats, chance: Fraction, most: int) -> _Rows:
     down = np.maximum(centre - steps, 0.0) / (np.maximum(count - centre + steps, 0.0) + 1.0) / odds
     above, below = np.cumprod(up, axis=1), np.cumprod(down, axis=1)
     weights = np.concatenate([below[:, ::-1], np.ones_like(count), above], axis=1)
-    places = centre + np.arange(-radius, radius + 1)
+    places = centre + np.arange(-radius, radius + 1, dtype=np.float64)
     return _Rows(places, weights / weights.sum(axis=1, keepdims=True))
 
 

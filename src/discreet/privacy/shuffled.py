@@ -17,6 +17,7 @@ from discreet import checks
 from discreet.errors import InvalidArgument
 from discreet.privacy.blanket import Blanket
 from discreet.privacy.cap import Cap
+from discreet.privacy.cost import PurePrivacy
 
 #: Levels of reports are multiples of 1 / 32: last bits of a machine's arithmetic choose none.
 STEPS = 32
@@ -54,7 +55,7 @@ class ShuffledDP:
 
     epsilon: float
     delta: float
-    minimum: int = 200
+    minimum: int = 160
     answering: float = 0.8
     honest: float = 0.9
     rounds_per_user: int = 1
@@ -82,6 +83,11 @@ class ShuffledDP:
         """How many reports a group of so many asks has at least, if it is handed up."""
         return math.ceil(round(self.answering * asks, 9))
 
+    @property
+    def shortest(self) -> int:
+        """The shortest epoch that may be handed up where no more people answer than must."""
+        return math.ceil(round(self.minimum / self.answering, 9))
+
     def drops(self, reports: int, asks: int) -> bool:
         """Whether so many reports of a group are too few to be handed up; none are none."""
         return 0 < reports < self.least(asks)
@@ -93,7 +99,7 @@ class ShuffledDP:
     # -- what a report costs
 
     @property
-    def per_round(self) -> tuple[float, float]:
+    def each(self) -> tuple[float, float]:
         """The epsilon and delta that one round may cost."""
         rounds, own = self.rounds_per_user, self.epsilon / self.rounds_per_user
         weights = math.fsum(math.exp(step * own) for step in range(rounds))
@@ -101,7 +107,7 @@ class ShuffledDP:
 
     def allows(self, cap: Cap, asks: int) -> bool:
         """Whether reports by this cap keep the promise in a group of so many asks."""
-        return _keeps(cap, *self.per_round, self.crowd(asks))
+        return _keeps(cap, *self.each, self.crowd(asks))
 
     def level(self, asks: int, cap_of: Callable[[Fraction], Cap]) -> Fraction:
         """epsilon_0 of reports by the rule `cap_of`, where the smallest group has so many asks.
@@ -109,13 +115,18 @@ class ShuffledDP:
         The largest multiple of 1 / 32 that a search by halves finds allowed. It is at least what
         is promised: a report of that level needs no crowd.
         """
-        (epsilon, delta), crowd = self.per_round, self.crowd(asks)
+        (epsilon, delta), crowd = self.each, self.crowd(asks)
         low, high = math.floor(epsilon * STEPS), LARGEST_LEVEL * STEPS + 1
         while high - low > 1:  # a step that does not keep the promise is never taken
             middle = (low + high) // 2
             keeps = _keeps(cap_of(Fraction(middle, STEPS)), epsilon, delta, crowd)
             low, high = (middle, high) if keeps else (low, middle)
         return max(Fraction(low, STEPS), Fraction(epsilon))
+
+    @property
+    def cost(self) -> PurePrivacy:
+        """What all rounds of a person cost: epsilon, but for a probability of delta."""
+        return PurePrivacy(self.epsilon, self.delta)
 
     @property
     def guarantee(self) -> str:

@@ -272,7 +272,7 @@ def _epoch_lengths(plan: Plan, rounds: int) -> Iterator[int]:
 
 def _levels(
     plan: Plan, epsilons: Iterable[float], delta: float | None
-) -> Sequence[JointDP | LocalDP]:
+) -> Sequence[JointDP | LocalDP | ShuffledDP]:
     """The promises to compare, strongest first; what they protect, and from whom, is the plan's."""
     words = "a sequence of positive numbers"
     if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -107,7 +107,7 @@ def indices(plan: Plan, epoch: Epoch, points: Floats, rewards: Floats, *, bits: 
         raise Refused("reports are for LocalDP: under joint privacy a custodian sums rounds")
     _check_agreed(plan, epoch)
     encoding = epoch.indexed
-    cap = plan.cap_of(type(encoding), encoding.dimension)
+    cap = plan.cap_of(type(encoding), encoding.dimension, epoch.smallest_group)
     drawn = randomness.places(cap, len(points), bits=bits)
     coins = randomness.coins(len(points), bits=bits)
     centred = np.array([plan.centred(reward) for reward in rewards.tolist()])
@@ -115,5 +115,5 @@ def indices(plan: Plan, epoch: Epoch, points: Floats, rewards: Floats, *, bits: 
 
 
 def _check_agreed(plan: Plan, epoch: Epoch) -> None:
-    if not plan.allows(epoch.encoding):
+    if not plan.allows(epoch.encoding, epoch.smallest_group):
         raise Refused("this epoch's noise is weaker than the plan promises: not released")

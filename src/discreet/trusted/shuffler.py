@@ -10,8 +10,8 @@ People trust it to mix, to strip and to count each of them once; not with what t
 are sealed for the server. What goes up is a batch of boxes in random order: no id, no ask, no
 time. People whose public action is the same are mixed with each other; where actions are private,
 all are. A group, or a batch, of fewer reports than the plan promises is not handed up: the server
-learns that, and the reports are lost. What reaches the shuffler and the server together is a report with a name
-on it, private at its own level epsilon_0.
+learns that, and the reports are lost. What shuffler and server could see together is a report with
+a name on it, private at its own level epsilon_0.
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,8 +50,8 @@ class Shuffler(Role):
 
     `journal` is the path of an SQLite file; a shuffler given one resumes exactly, and hands up the
     same batch. It says who took part when: keep it from the server, and compact it (`compacted`).
-    `BetweenEpochs` says that the next epoch is not open yet: hand up the batch, open what the server
-    answers, and try again. Threads may share a shuffler.
+    `BetweenEpochs` says that the next epoch is not open yet: hand up the batch, open what the
+    server answers, and try again. Threads may share a shuffler.
     """
 
     RECORDS = Record
