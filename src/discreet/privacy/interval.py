@@ -109,6 +109,33 @@ class IntervalEncoding(IndexEncoding):
             counts, scale / slope * first, scale * scale / slope * (second - counts * offset)
         )
 
+    def variances(self, squares: Floats) -> Floats:
+        """The variance of one report's estimate of h, where h^2 is this on average."""
+        share, nearest = np.array([float(self.cap.share)]), np.array([float(self.cap.nearest)])
+        level = squares / self.residual.width**2
+        return _variance_at(share, nearest, self.cap.size, level) * self.residual.width**2
+
+    def square_variances(self, squares: Floats) -> Floats:
+        """The variance of one report's estimate of h^2, where h^2 is this on average.
+
+        At its largest, |h| = w, or at 0, by what lies between them: E[v^4] is linear in h^2 but for
+        a term in h^4, which this leaves out.
+        """
+        ends = self._square_variance_at(0.0), self._square_variance_at(1.0)
+        level = np.clip(squares / self.residual.width**2, 0.0, 1.0)
+        spread = level * (1.0 - level)  # of h^2 itself, at most
+        return (ends[0] + (ends[1] - ends[0]) * level + spread) * self.residual.width**4
+
+    def _square_variance_at(self, level: float) -> float:
+        size, nearest = self.cap.size, self.cap.nearest
+        values = 2.0 * np.arange(size) - (size - 1.0)
+        begin = round((level + 1.0) / 2.0 * (size - nearest))
+        chances = np.full(size, float(self.cap.outside))
+        chances[begin : begin + nearest] = float(self.cap.inside)
+        slope, _ = _line(self.cap.share, nearest, size)
+        square = values**2 / (slope * (size - nearest) ** 2)
+        return float(chances @ square**2 - (chances @ square) ** 2)
+
     def variance(self, residual: float) -> float:
         """The variance of one report's estimate of h, at this h."""
         return _variance(self.cap, (residual / self.residual.width) ** 2) * self.residual.width**2
@@ -128,7 +155,7 @@ def _variance(cap: Cap, square: float) -> float:
     return float(_variance_at(share, nearest, cap.size, square)[0])
 
 
-def _variance_at(share: Floats, nearest: Floats, size: int, square: float) -> Floats:
+def _variance_at(share: Floats, nearest: Floats, size: int, square: float | Floats) -> Floats:
     """(b / (N - K)^2 + a (1 - a) h^2 / w^2) / a^2, in units of w^2."""
     slope, offset = _lines(share, nearest, size)
     return (offset / (size - nearest) ** 2 + slope * (1.0 - slope) * square) / slope**2
