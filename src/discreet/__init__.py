@@ -31,14 +31,8 @@ if TYPE_CHECKING:
     from discreet.learning.elimination import Certificate
     from discreet.learning.study import Recommendation, Study
     from discreet.plan_file import read_plan
-    from discreet.privacy.budget import (
-        GaussianPrivacy,
-        JointDP,
-        LocalDP,
-        NonPrivate,
-        Simulation,
-        compose,
-    )
+    from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Simulation
+    from discreet.privacy.cost import GaussianPrivacy, MixedPrivacy, PurePrivacy, compose
     from discreet.protocol.publisher import Publisher
     from discreet.protocol.server import Server
     from discreet.trials import Trial, Trials
@@ -65,12 +59,14 @@ __all__ = [
     "Linear",
     "LocalDP",
     "Matern",
+    "MixedPrivacy",
     "NonPrivate",
     "Part",
     "Plan",
     "Polynomial",
     "Product",
     "Publisher",
+    "PurePrivacy",
     "Recommendation",
     "Schedule",
     "Server",
@@ -86,14 +82,8 @@ __all__ = [
 # Names load when they are used: a command line that completes a word needs none of them.
 _PLACES = {
     "bandit": ("Bandit",),
-    "privacy.budget": (
-        "GaussianPrivacy",
-        "JointDP",
-        "LocalDP",
-        "NonPrivate",
-        "Simulation",
-        "compose",
-    ),
+    "privacy.budget": ("JointDP", "LocalDP", "NonPrivate", "Simulation"),
+    "privacy.cost": ("GaussianPrivacy", "MixedPrivacy", "PurePrivacy", "compose"),
     "trials": ("Trial", "Trials"),
     "trusted.client": ("Client",),
     "trusted.custodian": ("Custodian",),

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from discreet import Box, JointDP, LocalDP, NonPrivate, Plan, SquaredExponential
 from discreet.agreement.schedule import Exploration
 from discreet.errors import InvalidArgument
-from discreet.privacy.budget import GaussianPrivacy
 from discreet.privacy.clipping import SLACK_PER_INTEGER
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.privacy.looks import FOUR_LOOKS, MOST_LOOKS, ONE_LOOK, check_looks, in_sight, reach
 from discreet.storage import canonical
 

@@ -21,6 +21,7 @@ from discreet.protocol.messages import (
     Answer,
     Ask,
     Decline,
+    IndexReport,
     Message,
     Offer,
     Opening,
@@ -32,7 +33,8 @@ from discreet.protocol.messages import (
 )
 
 WIRE = TESTS / "wire"
-LOCAL, JOINT = (Request, Offer, Report, Decline, Receipt), (Ask, Action, Answer, Release, Opening)
+LOCAL = (Request, Offer, Report, IndexReport, Decline, Receipt)
+JOINT = (Ask, Action, Answer, Release, Opening)
 KINDS = {kind.__name__: kind for kind in (Plan, *LOCAL, *JOINT)}
 GOLDEN = sorted(WIRE.glob("*.json"))
 ID, DIGEST = "0123456789abcdef" * 2, "ab" * 32
@@ -405,6 +407,7 @@ def golden():
         "request": Request(ID, known=0),
         "offer": Offer(ID, 4, epoch, (release,)),
         "report": Report(ID, epoch.digest, integers),
+        "index-report": IndexReport(ID, epoch.digest, 9173),
         "decline": Decline(ID),
         "receipt": Receipt(ID, "counted"),
     }

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, get_args
 
 from discreet import checks
 from discreet.agreement.elimination import Elimination, doubling
+from discreet.agreement.index_reports import index_variance
 from discreet.agreement.prior import Prior
 from discreet.agreement.schedule import (
     Exploration,
@@ -30,8 +31,8 @@ from discreet.features.products import ProductFeatures
 from discreet.features.simple_kernels import Linear, Polynomial
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.correlation import BLT
-from discreet.privacy.encodings import EncodingChoice, EncodingName
-from discreet.privacy.looks import FOUR_LOOKS, Looks, check_looks
+from discreet.privacy.encodings import INDEXED, EncodingChoice, EncodingName
+from discreet.privacy.looks import Looks
 from discreet.privacy.streams import NoiseChoice
 
 Decisions = Literal["box", "context", "candidates"]
@@ -59,7 +60,7 @@ def check_types(arguments: Mapping[str, Any]) -> None:
         (
             "privacy",
             (JointDP, LocalDP, NonPrivate),
-            "JointDP(epsilon, delta), LocalDP(epsilon, delta) or NonPrivate()",
+            "JointDP(epsilon, delta), LocalDP(epsilon) or NonPrivate()",
         ),
         ("public_decisions", bool, "True or False"),
         ("name", str, "text"),
@@ -267,6 +268,7 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
     """By default the least noise that is safe for what is protected and how actions come about."""
     protect = plan.privacy.protect
     rewards_only = protect == "rewards" and plan.decisions != "box"
+    pure = isinstance(plan.privacy, LocalDP) and plan.privacy.delta is None
     name = _safest_encoding(plan, features) if plan.encoding == "auto" else plan.encoding
     if name == "fourier":
         difference_grid(features)
@@ -305,6 +307,22 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
             "another one: 'announced' publishes the actions, which only protect='rewards' with "
             "public contexts or candidates allows",
         ),
+        (
+            pure and (plan.confidence == "theory" or name not in INDEXED),
+            "privacy",
+            "LocalDP(epsilon, delta): Gaussian noise, which this encoding or confidence='theory' "
+            "is about, needs a delta",
+        ),
+        (
+            name in INDEXED and not isinstance(plan.privacy, LocalDP),
+            "encoding",
+            f"another one: {name!r} is for LocalDP, where each person sends a report",
+        ),
+        (
+            name == "interval" and plan.decisions != "box",
+            "encoding",
+            "'codebook' here: 'interval' tells the residual alone, which needs a public action",
+        ),
     )
     for is_wrong, argument, expectation in reasons:
         if is_wrong:
@@ -342,6 +360,8 @@ def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:
         return "reward"
     if isinstance(plan.privacy, NonPrivate):
         return "gram"
+    if isinstance(plan.privacy, LocalDP) and plan.privacy.delta is None:
+        return "interval" if plan.decisions == "box" else "codebook"
     if plan.decisions == "box" and plan.noise is None:
         return "reward"
     if plan.privacy.protect == "rewards" and plan.noise is None:
@@ -353,38 +373,6 @@ def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:
     lattice = isinstance(features, FourierFeatures) and features.indices is not None
     # As proven: the paper's own, and with gram silence is silence.
     return "fourier" if lattice and plan.confidence != "theory" else "gram"
-
-
-def weights_of(written: Any) -> Looks:
-    """The weights of looks, which cost no more than one whole look."""
-    try:
-        looks = tuple(checks.number("looks", weight) for weight in written)
-    except TypeError:
-        raise InvalidArgument("looks", "a sequence of weights") from None
-    check_looks(looks)
-    return looks
-
-
-def may_look_again(encoding: EncodingName, privacy: Privacy) -> bool:
-    """Whether rounds may count less than once, in several releases: where that is proven."""
-    return encoding in ("reward", "directed") and isinstance(privacy, JointDP)
-
-
-def looks_of(
-    looks: Looks | None, encoding: EncodingName, privacy: Privacy, *, fill: bool
-) -> Looks | None:
-    """How a round's budget is divided: by default over four releases where that is proven.
-
-    None is one look, or no budget to divide.
-    """
-    again = may_look_again(encoding, privacy)
-    if looks is None:
-        return FOUR_LOOKS if fill and again else None
-    if isinstance(privacy, NonPrivate):
-        return None
-    if not again and len(looks) > 1:
-        raise InvalidArgument("looks", "one: this encoding's rounds are in one release", looks)
-    return looks
 
 
 # -- when a study looks, and how it explores
@@ -401,6 +389,9 @@ def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Sche
         return _doubling(plan, plan.elimination, features, mu)
     if plan.noise is not None or plan.confidence == "theory":
         return Schedule(1, growth=1.01 if plan.horizon is None else 1.0)
+    if plan.encoding in INDEXED and isinstance(plan.privacy, LocalDP):
+        alike = 2.0 / math.sqrt(index_variance(plan.privacy, box=plan.encoding == "interval"))
+        return local_schedule(alike, plan.domain, features, box=box)
     if mu is None:
         return Schedule((10 if box else 5) * plan.domain.dimension, 1.1 if box else 1.05)
     if isinstance(plan.privacy, LocalDP):

@@ -179,10 +179,10 @@ def compared(
         if model in (None, "local" if isinstance(promise, LocalDP) else "joint"):
             return plan, levels
         kind = LocalDP if model == "local" else JointDP
-        known = DELTA if promise is None else promise.delta
+        known = None if promise is None else promise.delta
+        chosen = delta or known or DELTA
         rounds = 1 if promise is None else promise.rounds_per_user
-        other = kind(max(levels), known if delta is None else delta, rounds_per_user=rounds)
-        return make(other), levels
+        return make(kind(max(levels), chosen, rounds_per_user=rounds)), levels
 
 
 def stated(plan: "Plan") -> "JointDP | LocalDP | None":

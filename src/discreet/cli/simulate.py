@@ -206,8 +206,11 @@ def chosen_privacy(
         return NonPrivate()
     flags = {"epsilon": epsilon, "delta": delta, "protect": protect}
     levels |= {name: value for name, value in flags.items() if value is not None}
-    if not {"epsilon", "delta"} <= levels.keys():
-        raise InvalidArgument("--epsilon, --delta", f"both with --model {model}")
+    known = {name for name, value in levels.items() if value is not None}
+    if model == "joint" and not {"epsilon", "delta"} <= known:
+        raise InvalidArgument("--epsilon, --delta", "both with --model joint")
+    if "epsilon" not in known:
+        raise InvalidArgument("--epsilon", "a number with --model local")
     if model == "local":
         levels.pop("protect", None)
         return LocalDP(**levels)

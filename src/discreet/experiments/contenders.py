@@ -28,9 +28,10 @@ from discreet.learning.belief import Spending
 from discreet.learning.directions import Prospect, best_directions
 from discreet.learning.posterior import Posterior
 from discreet.learning.theory import calibrated
-from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate
+from discreet.privacy.budget import JointDP, LocalDP, NonPrivate
 from discreet.privacy.clipping import Noise
 from discreet.privacy.correlation import BLT, SquareRoot, Strategy, Tree
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.privacy.encodings import EncodingChoice
 from discreet.privacy.looks import ONE_LOOK
 from discreet.simulation.people import Problem

@@ -17,8 +17,8 @@ from discreet.experiments.contenders import TUNED, Tuned
 from discreet.experiments.prefix import simulate_seldom
 from discreet.features.kernels import SquaredExponential
 from discreet.learning.theory import calibrated
-from discreet.privacy.budget import GaussianPrivacy
 from discreet.privacy.correlation import Tree
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.simulation.problems import CAMELBACK
 
 LENGTHSCALES, BETAS = (0.15, 0.25, 0.4), (0.1, 0.3, 1.0, 3.0)

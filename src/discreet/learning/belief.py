@@ -217,7 +217,7 @@ class Belief:
         rounds = release.asks if release.reports is None else release.reports
         if rounds == 0:
             return self
-        encoding = plan.noise_of_sum(epoch.encoding, rounds)
+        encoding = plan.noise_of_sum(epoch.additive, rounds)
         blocks: tuple[Block, ...] = ()
         if encoding.public_gram:
             looks, each = plan.looks_from(epoch.first), rounds / release.asks

@@ -7,7 +7,7 @@ import numpy as np
 
 from discreet.arrays import Floats
 from discreet.learning.policy import Policy
-from discreet.privacy.encodings import Encoding
+from discreet.privacy.encodings import Encoding, Indexed
 from discreet.storage import canonical
 
 
@@ -24,13 +24,27 @@ class Epoch:
     length: int
     plan: str
     previous: str
-    encoding: Encoding
+    encoding: Encoding | Indexed
     policy: Policy
 
     @property
     def end(self) -> int:
         """The index of the first ask after this epoch."""
         return self.first + self.length
+
+    @property
+    def additive(self) -> Encoding:
+        """How a round becomes integers that noise is added to."""
+        if isinstance(self.encoding, Indexed):
+            raise TypeError("reports of this epoch are indices: nothing is added to them")
+        return self.encoding
+
+    @property
+    def indexed(self) -> Indexed:
+        """How a round becomes an index."""
+        if not isinstance(self.encoding, Indexed):
+            raise TypeError("reports of this epoch are integers with noise, not indices")
+        return self.encoding
 
     @cached_property
     def digest(self) -> str:

@@ -59,9 +59,13 @@ class Policy:
 
     def from_menu(self, indices: Indices) -> Floats:
         """The scaled actions of whole-box asks."""
+        return self.menu[self.rows(indices)]
+
+    def rows(self, indices: Indices) -> Indices:
+        """Which row of the menu each ask of the epoch gets; 0 where there is no menu."""
         if self.counts is not None:
-            return self.menu[turn(self.counts, indices)]
-        return self.menu[indices % len(self.menu)]
+            return turn(self.counts, indices)
+        return indices % max(1, len(self.menu))
 
     def asked(self, asks: int) -> Integers:
         """How many of an epoch's first asks get each row of the menu.

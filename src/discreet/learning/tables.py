@@ -41,7 +41,7 @@ def posterior_table(plan: Plan, belief: Believed, points: Floats) -> Table:
 def _epoch(plan: Plan, epoch: Epoch, release: Release | None) -> dict[str, Cell]:
     reports = None if release is None else release.reports
     rounds = epoch.length if reports is None else reports
-    encoding = plan.noise_of_sum(epoch.encoding, rounds)
+    encoding = plan.noise_of_sum(epoch.additive, rounds)
     return {
         "number": epoch.number,
         "first": epoch.first,

@@ -98,7 +98,7 @@ def best_cap(epsilon: Fraction, dimension: int, size: int) -> Cap:
 
 
 def _height(share: float, dimension: int) -> float:
-    """t of P[<u, v> > t] = share, u uniform on the sphere: <u, v>^2 has a beta law; share <= 1/2."""
+    """t of P[<u, v> > t] = share, u uniform on the sphere: <u, v>^2 has a beta law."""
     if dimension == 1:
         return 1.0
     return math.sqrt(1.0 - betaincinv((dimension - 1) / 2.0, 0.5, 2.0 * share))

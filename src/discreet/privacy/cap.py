@@ -1,4 +1,4 @@
-"""One of N public codewords, sent so that every one of them stays possible: exactly epsilon-private.
+"""One of N public codewords, sent so that each stays possible: exactly epsilon-private.
 
 A person's device ranks N codewords by what it has to say and calls the first K its *cap*. It sends
 a codeword of the cap, uniformly, with probability p, and one of the others, uniformly, else:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet import checks
-from discreet.arrays import Floats, Integers, distinct_rows
+from discreet.arrays import Floats, Integers, Mask, distinct_rows
 from discreet.errors import InvalidArgument
 from discreet.features.maps import FeatureMap
 from discreet.privacy.book import (
@@ -105,6 +105,11 @@ class CodebookEncoding(IndexEncoding):
         return contraction(self.cap, self.dimension)
 
     @property
+    def deviation(self) -> float:
+        """w / (c sqrt(r)): of a coordinate of w u / c, averaged over directions."""
+        return self.residual.width / (self.contraction * math.sqrt(self.dimension))
+
+    @property
     def book(self) -> tuple[Integers, Floats]:
         """The first half of the codewords, as integers and as floats; made once an epoch."""
         return half_book(self.seed, self.dimension, self.cap.size)
@@ -121,7 +126,7 @@ class CodebookEncoding(IndexEncoding):
     def vectors(self, g: Floats, h: Floats, coins: Integers) -> Floats:
         """v of each round, for its direction, its clipped residual and its coin."""
         level, coin = h / self.residual.width, np.ldexp(coins.astype(np.float64), -THRESHOLD_BITS)
-        seen = g.any(axis=1)
+        seen: Mask = np.any(g, axis=1, keepdims=True)[:, 0]
         if self.lift:
             told = level[:, None] * g
             rest = np.sqrt(np.clip(1.0 - np.where(seen, level, 0.0) ** 2, 0.0, 1.0))
@@ -203,6 +208,27 @@ class CodebookEncoding(IndexEncoding):
         first = ((1.0 - 2.0 * side[pairs])[:, None] * near).sum(axis=0)
         second = self.cap.excess * (near.T @ near) + float(self.cap.outside) * self._whole
         return BookSums(second, self.cap.excess * first)
+
+    @property
+    def average_variance(self) -> float:
+        """The variance of u in a direction of B, averaged over evenly spread g, at the h of least.
+
+        Let q = h^2 / w^2, c = E[<u, v>] and m = E[<u, v>^2]; the rest of u is spread evenly over
+        what is orthogonal to v. Then r times the average is 1 - c^2 q without lift, as
+        ||u|| = 1, and with lift, where the last entry takes m (1 - q) + (1 - m) q / r,
+
+            1 - m (1 - q) - (1 - m) q / r - c^2 q.
+
+        Both are linear in q: least at q = 0 or at q = 1.
+        """
+        r = len(self.directions)
+        axis = np.eye(self.dimension)[-1]
+        second, first = self.moments_of(axis)
+        square, mean = float(second[-1, -1]), float(first[-1])
+        ends = [1.0 - mean**2]
+        if self.lift:
+            ends = [1.0 - square, 1.0 - (1.0 - square) / r - mean**2]
+        return max(min(ends), 0.0) / r
 
     def _moments(self, g: Floats, level: float) -> BookSums:
         """The moments at a direction and at h / w, over the coin."""

@@ -31,6 +31,11 @@ class IndexEncoding(ABC):
     def size(self, features: FeatureMap) -> int:
         """The number of integers of a release."""
 
+    @property
+    @abstractmethod
+    def deviation(self) -> float:
+        """The standard deviation with which one report tells a typical residual."""
+
     @abstractmethod
     def indices(
         self,

@@ -1,5 +1,6 @@
 """Reports of a residual alone, where the action is public: one of N points of an interval."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -66,6 +67,11 @@ class IntervalEncoding(IndexEncoding):
         """
         return cls(residual, best_window(epsilon, size), rows)
 
+    @property
+    def dimension(self) -> int:
+        """A codeword is a number."""
+        return 1
+
     def size(self, features: FeatureMap) -> int:
         """Three integers a row of the menu: answers, and the sums of v and of v^2."""
         return 3 * self.rows
@@ -109,36 +115,28 @@ class IntervalEncoding(IndexEncoding):
             counts, scale / slope * first, scale * scale / slope * (second - counts * offset)
         )
 
-    def variances(self, squares: Floats) -> Floats:
-        """The variance of one report's estimate of h, where h^2 is this on average."""
-        share, nearest = np.array([float(self.cap.share)]), np.array([float(self.cap.nearest)])
-        level = squares / self.residual.width**2
-        return _variance_at(share, nearest, self.cap.size, level) * self.residual.width**2
+    @property
+    def furthest(self) -> float:
+        """The largest residual that one codeword stands for: C w, C = (N - 1) / (a (N - K)).
 
-    def square_variances(self, squares: Floats) -> Floats:
-        """The variance of one report's estimate of h^2, where h^2 is this on average.
-
-        At its largest, |h| = w, or at 0, by what lies between them: E[v^4] is linear in h^2 but for
-        a term in h^4, which this leaves out.
+        >>> round(IntervalEncoding.fit(Residual(np.zeros(1), 1.0), 1, Fraction(8)).furthest, 2)
+        1.07
         """
-        ends = self._square_variance_at(0.0), self._square_variance_at(1.0)
-        level = np.clip(squares / self.residual.width**2, 0.0, 1.0)
-        spread = level * (1.0 - level)  # of h^2 itself, at most
-        return (ends[0] + (ends[1] - ends[0]) * level + spread) * self.residual.width**4
+        slope = _line(self.cap.share, self.cap.nearest, self.cap.size)[0]
+        return (
+            self.residual.width * (self.cap.size - 1) / (slope * (self.cap.size - self.cap.nearest))
+        )
 
-    def _square_variance_at(self, level: float) -> float:
-        size, nearest = self.cap.size, self.cap.nearest
-        values = 2.0 * np.arange(size) - (size - 1.0)
-        begin = round((level + 1.0) / 2.0 * (size - nearest))
-        chances = np.full(size, float(self.cap.outside))
-        chances[begin : begin + nearest] = float(self.cap.inside)
-        slope, _ = _line(self.cap.share, nearest, size)
-        square = values**2 / (slope * (size - nearest) ** 2)
-        return float(chances @ square**2 - (chances @ square) ** 2)
+    @property
+    def deviation(self) -> float:
+        return math.sqrt(self.variance(self.residual.width * math.sqrt(TYPICAL)))
 
     def variance(self, residual: float) -> float:
         """The variance of one report's estimate of h, at this h."""
-        return _variance(self.cap, (residual / self.residual.width) ** 2) * self.residual.width**2
+        return (
+            window_variance(self.cap, (residual / self.residual.width) ** 2)
+            * self.residual.width**2
+        )
 
 
 def best_window(epsilon: Fraction, size: int) -> Cap:
@@ -150,12 +148,13 @@ def best_window(epsilon: Fraction, size: int) -> Cap:
     return Cap.of(epsilon, size, 1 + int(np.argmin(variances)))
 
 
-def _variance(cap: Cap, square: float) -> float:
+def window_variance(cap: Cap, square: float) -> float:
+    """The variance of one report at h^2 / w^2 = `square`, in units of w^2."""
     share, nearest = np.array([float(cap.share)]), np.array([float(cap.nearest)])
     return float(_variance_at(share, nearest, cap.size, square)[0])
 
 
-def _variance_at(share: Floats, nearest: Floats, size: int, square: float | Floats) -> Floats:
+def _variance_at(share: Floats, nearest: Floats, size: int, square: float) -> Floats:
     """(b / (N - K)^2 + a (1 - a) h^2 / w^2) / a^2, in units of w^2."""
     slope, offset = _lines(share, nearest, size)
     return (offset / (size - nearest) ** 2 + slope * (1.0 - slope) * square) / slope**2

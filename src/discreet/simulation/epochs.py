@@ -61,11 +61,11 @@ class Reports:
     def open(self, epoch: Epoch) -> None:
         """Begin an epoch."""
         self._epoch, self._reports = epoch, 0
-        self._sums = np.zeros(epoch.encoding.size(self._plan.map), dtype=np.int64)
+        self._sums = np.zeros(epoch.additive.size(self._plan.map), dtype=np.int64)
 
     def simulate(self, points: Floats, rewards: Floats) -> None:
         """Count rounds that are asked and reported at once."""
-        plan, encoding = self._plan, self._epoch.encoding
+        plan, encoding = self._plan, self._epoch.additive
         for start in range(0, len(points), TOGETHER):
             some = slice(start, start + TOGETHER)
             self._sums += encoding.total(plan.map, points[some], plan.all_centred(rewards[some]))
@@ -74,7 +74,7 @@ class Reports:
     def release(self) -> Release:
         """The sums, and the noise of so many reports."""
         plan, epoch, count = self._plan, self._epoch, self._reports
-        stds = WIDER * plan.noise_of_sum(epoch.encoding, count).stds(plan.map)
+        stds = WIDER * plan.noise_of_sum(epoch.additive, count).stds(plan.map)
         noise = np.rint(stds * self._rng.standard_normal(len(stds))).astype(np.int64)
         return Release(
             epoch=epoch.digest,

@@ -28,7 +28,7 @@ from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy, Prote
 from discreet.simulation.campaign import Campaign
 from discreet.simulation.epochs import begin, play_study
 from discreet.simulation.forecast_report import Estimate, Forecast, Outlook
-from discreet.simulation.play import Curve, regrets_shown
+from discreet.simulation.play import Curve, noise_of_first, regrets_shown
 from discreet.simulation.prior_problem import Drawn
 from discreet.simulation.worlds import World, generator_of
 from discreet.threads import one_thread
@@ -217,18 +217,18 @@ class _Stage:
 def _outlook(plan: Plan, rounds: int, played: list[_Played], yardstick: Floats) -> Outlook:
     """What a private or non-private plan costs and learns."""
     first = Study(plan).next_epoch()
-    encoding = plan.noise_of_sum(first.encoding, first.length)
+    noise = noise_of_first(plan, first)
     epsilon = None if isinstance(plan.privacy, NonPrivate) else plan.privacy.epsilon
     signal, explained = rounds_to_signal(plan, rounds)
     return Outlook(
         label="not private" if epsilon is None else f"epsilon = {epsilon:g}",
         epsilon=epsilon,
-        mu=plan.mu,
+        mu=None if plan.sends_indices else plan.mu,
         encoding=plan.encoding,
         epochs=sum(1 for _ in _epoch_lengths(plan, rounds)),
         first_epoch=plan.epoch_length(0),
-        noise_std=encoding.noise.cross * plan.half_width,
-        noise_in_answers=encoding.noise.cross / encoding.residual.width,
+        noise_std=noise * plan.half_width,
+        noise_in_answers=noise / first.encoding.residual.width,
         rounds_to_signal=signal,
         explained=explained,
         simple_regret=Estimate.of(np.array([each.simple_regret for each in played])),

@@ -20,6 +20,7 @@ from discreet.errors import InvalidArgument, LargeDelta
 from discreet.features.choose import FeatureChoice
 from discreet.features.kernels import SquaredExponential
 from discreet.learning.belief import Spending
+from discreet.learning.epoch import Epoch
 from discreet.learning.search import spread
 from discreet.learning.study import Study
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
@@ -222,8 +223,14 @@ def regrets_shown(regrets: Floats) -> list[float]:
 
 def first_noise(study: Study) -> float:
     """The noise on a coordinate of the first release's cross vector, in half-widths of rewards."""
-    first = study.epochs[0]
-    return study.plan.noise_of_sum(first.encoding, first.length).noise.cross
+    return noise_of_first(study.plan, study.epochs[0])
+
+
+def noise_of_first(plan: Plan, first: Epoch) -> float:
+    """The noise on a coordinate of what the first release tells; of indices, on the sum of h."""
+    if plan.sends_indices:
+        return first.indexed.deviation * math.sqrt(first.length)
+    return plan.noise_of_sum(first.additive, first.length).noise.cross
 
 
 def standard_error(values: Floats) -> float | None:

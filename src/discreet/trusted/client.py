@@ -7,13 +7,15 @@
     client.settle(receipt)
 
 What leaves the device is a random id, and one randomised increment for each round. It costs the
-person at most `plan.mu`, whatever the server does: the client refuses an epoch whose noise is
-weaker than the plan it pinned, draws noise once for each round, repeats the same bytes when asked
+person what the plan promises, whatever the server does: the client refuses an epoch that is not
+randomised as the plan it pinned says, draws once for each round, repeats the same bytes when asked
 again, and takes part in no more rounds than the plan's `rounds_per_user`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from discreet import checks
 from discreet.agreement.plan import Plan
@@ -21,7 +23,15 @@ from discreet.errors import InvalidArgument, Refused
 from discreet.learning.study import Value
 from discreet.privacy.budget import LocalDP, Simulation
 from discreet.protocol.decisions import decide, decision_set
-from discreet.protocol.messages import Decline, Offer, Receipt, Report, Request
+from discreet.protocol.messages import (
+    AnyReport,
+    Decline,
+    IndexReport,
+    Offer,
+    Receipt,
+    Report,
+    Request,
+)
 from discreet.protocol.records import Chosen, Device, Expired
 from discreet.protocol.role import JournalPlace, Role
 from discreet.protocol.rounds import OPEN, Event, State, advance, is_repeat
@@ -38,7 +48,7 @@ class Choice:
     chosen: int | None = None
 
 
-Record = Device | Request | Offer | Chosen | Report | Decline | Receipt | Expired
+Record = Device | Request | Offer | Chosen | Report | IndexReport | Decline | Receipt | Expired
 
 
 def fresh_id() -> str:
@@ -85,7 +95,7 @@ class Client(Role):
         self._request: Request | None = None
         self._offer: Offer | None = None
         self._chosen: Chosen | None = None
-        self._report: Report | None = None
+        self._report: AnyReport | None = None
         self._settled = True
         self._start()
 
@@ -133,7 +143,7 @@ class Client(Role):
         return self.choice
 
     @Role.guarded
-    def report(self, reward: float) -> Report:
+    def report(self, reward: float) -> AnyReport:
         """The answer, clipped, encoded and randomised: once. Later calls give the same bytes."""
         if self._report is not None and is_repeat(self._state, "report"):
             return self._report
@@ -200,7 +210,7 @@ class Client(Role):
 
     @property
     @Role.guarded
-    def outbox(self) -> Request | Report | Decline | None:
+    def outbox(self) -> Request | AnyReport | Decline | None:
         """What the server has not answered yet: send it, as often as needed."""
         if self._settled or self._request is None:
             return None
@@ -224,12 +234,16 @@ class Client(Role):
             raise Refused("nothing was requested yet")
         return self._request.id
 
-    def _draw(self, reward: float) -> Report:
+    def _draw(self, reward: float) -> AnyReport:
         if self._offer is None:
             raise Refused("no action was chosen yet")
         epoch, bits = self._offer.epoch, source(self._simulation, self._offer.ask)
-        integers = mechanism.report(self._plan, epoch, self.chosen.point, reward, bits=bits)
-        simulated = None if bits.private else True
+        point, simulated = self.chosen.point, None if bits.private else True
+        if self._plan.sends_indices:
+            rewards = np.array([reward])
+            index = mechanism.indices(self._plan, epoch, point[None, :], rewards, bits=bits)[0]
+            return IndexReport(self._open_id, epoch.digest, int(index), simulated=simulated)
+        integers = mechanism.report(self._plan, epoch, point, reward, bits=bits)
         return Report(self._open_id, epoch.digest, integers, simulated=simulated)
 
     def _first_records(self) -> tuple[Device]:
@@ -251,7 +265,7 @@ class Client(Role):
                 self._chosen = record
                 self._rounds += 1
                 self._step("choose")
-            case Report():
+            case Report() | IndexReport():
                 self._report = record
                 self._step("report")
             case Decline():

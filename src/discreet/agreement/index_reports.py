@@ -1,0 +1,96 @@
+"""What a plan says of reports that are an index: what each costs, and by which cap it is drawn."""
+
+from fractions import Fraction
+from functools import lru_cache
+
+from discreet import checks
+from discreet.errors import InvalidArgument
+from discreet.privacy.book import CODEWORDS, best_cap, contraction
+from discreet.privacy.budget import LocalDP, Privacy
+from discreet.privacy.cap import MOST_CODEWORDS, Cap
+from discreet.privacy.encodings import INDEXED, Encoding, EncodingChoice, Indexed
+from discreet.privacy.interval import TYPICAL, best_window, window_variance
+
+#: A codebook is compared with Gaussian noise as if it had so many directions.
+TYPICAL_DIRECTIONS = 8
+
+
+class IndexReports:
+    """The part of a plan that every report which is an index is held to."""
+
+    privacy: Privacy
+    encoding: EncodingChoice
+    codewords: int | None
+
+    @property
+    def sends_indices(self) -> bool:
+        """Whether reports are indices of a public list, which cost a pure epsilon."""
+        return self.encoding in INDEXED
+
+    @property
+    def report_epsilon(self) -> Fraction:
+        """What one report costs, if reports are indices: epsilon over the rounds of a person."""
+        if not self.sends_indices or not isinstance(self.privacy, LocalDP):
+            raise TypeError("only reports that are indices cost a pure epsilon")
+        return self.privacy.epsilon_per_round
+
+    def cap_of(self, kind: type[Indexed], dimension: int) -> Cap:
+        """N, K and p of the plan's reports; a codebook's K depends on its dimension alone.
+
+        A client works them out by itself: they are what its privacy rests on.
+        """
+        return _cap(kind, self.report_epsilon, dimension, self.codewords or CODEWORDS)
+
+    @property
+    def promised(self) -> Privacy:
+        """What the plan keeps: of reports that are indices, no delta, whatever was asked for."""
+        if self.sends_indices and isinstance(self.privacy, LocalDP):
+            return self.privacy.pure
+        return self.privacy
+
+    def allows_index(self, encoding: Encoding | Indexed) -> bool:
+        """Whether an epoch's reports are drawn exactly as the plan says."""
+        kinds = [kind for name, kind in INDEXED.items() if name == self.encoding]
+        if not isinstance(encoding, Indexed) or type(encoding) not in kinds:
+            return False
+        cap = self.cap_of(type(encoding), encoding.dimension)
+        return encoding.cap == cap and cap.is_within(self.report_epsilon)
+
+
+@lru_cache(maxsize=256)
+def _cap(kind: type[Indexed], epsilon: Fraction, dimension: int, size: int) -> Cap:
+    if kind is INDEXED["codebook"]:
+        return best_cap(epsilon, dimension, size)
+    return best_window(epsilon, size)
+
+
+def codewords_of(written: int | None, encoding: EncodingChoice, *, fill: bool) -> int | None:
+    """How many codewords reports are chosen from; None where reports are no indices."""
+    if encoding not in INDEXED:
+        if written is not None:
+            raise InvalidArgument("codewords", "nothing where reports are no indices")
+        return None
+    if written is None:
+        return CODEWORDS if fill else None
+    size = checks.count("codewords", written)
+    if size % 2 or not 16 <= size <= MOST_CODEWORDS:
+        words = f"an even number between 16 and {MOST_CODEWORDS}"
+        raise InvalidArgument("codewords", words, size)
+    return size
+
+
+def index_variance(promise: LocalDP, *, box: bool) -> float:
+    """The variance with which one index tells a typical residual, in squared widths.
+
+    Gaussian noise of a budget mu tells it with 4 / mu^2.
+
+    >>> [round(index_variance(LocalDP(epsilon), box=True), 3) for epsilon in (1.0, 8.0)]
+    [3.833, 0.004]
+    >>> [round(index_variance(LocalDP(epsilon), box=False), 2) for epsilon in (1.0, 8.0)]
+    [6.01, 0.2]
+    """
+    epsilon = promise.epsilon_per_round
+    if box:
+        return window_variance(best_window(epsilon, CODEWORDS), TYPICAL)
+    cap = best_cap(epsilon, TYPICAL_DIRECTIONS, CODEWORDS)
+    return 1.0 / (TYPICAL_DIRECTIONS * contraction(cap, TYPICAL_DIRECTIONS) ** 2)
