@@ -25,7 +25,8 @@ from discreet.learning.epoch import Epoch
 from discreet.privacy.budget import JointDP, LocalDP, Simulation
 from discreet.privacy.cost import GaussianPrivacy
 from discreet.privacy.looks import FOUR_LOOKS, ONE_LOOK, Looks
-from discreet.protocol.messages import Answer, AnyReport, Ask, Offer, Opening, Report
+from discreet.protocol.batches import Sealed
+from discreet.protocol.messages import Answer, Ask, Offer, Opening, Report
 from discreet.protocol.publisher import Publisher
 from discreet.protocol.records import Told
 from discreet.protocol.server import Server
@@ -308,8 +309,10 @@ def _custodian(custody: type[Custody]) -> type[Custodian]:
     return type(f"With{custody.__name__}", (Custodian,), {"CUSTODY": custody})
 
 
-def _integers(report: AnyReport) -> Integers:
+def _integers(report: Sent) -> Integers:
     """What a report says: its integers, or its index."""
+    if isinstance(report, Sealed):
+        raise TypeError("a sealed report says nothing")
     return report.integers if isinstance(report, Report) else np.array([report.index])
 
 

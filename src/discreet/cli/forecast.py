@@ -35,6 +35,7 @@ from discreet.errors import InvalidArgument, LargeDelta
 if TYPE_CHECKING:  # heavy: loaded when used
     from discreet.agreement.plan import Plan
     from discreet.privacy.budget import JointDP, LocalDP
+    from discreet.privacy.shuffled import ShuffledDP
     from discreet.simulation.forecast_report import Forecast, Outlook
 
 Trust = Literal["joint", "local"]

@@ -21,6 +21,7 @@ from discreet.learning.local_prefix import ReportSums
 from discreet.learning.personal_belief import PersonalBelief
 from discreet.learning.policy import Policy, packed
 from discreet.learning.prefix_belief import PrefixBelief
+from discreet.learning.report_belief import ReportBelief
 from discreet.learning.search import Score, maximise, spread
 from discreet.threads import one_thread
 
@@ -41,6 +42,8 @@ def believed_before(plan: Plan) -> Believed:
 
 def learner(plan: Plan) -> Belief:
     """What a study with independent noise believes before any release."""
+    if plan.encoding == "interval":
+        return ReportBelief.before(plan)
     return PersonalBelief.before(plan) if plan.is_directed else Belief.before(plan)
 
 

@@ -37,9 +37,10 @@ class ReportBelief(Belief):
 
     def encoding_for(self, first: int, length: int, policy: Policy) -> IntervalEncoding:
         """Residuals from the current prediction."""
-        plan = self.plan
         unknown = float(self.posterior.variance(policy.menu).mean())
-        return IntervalEncoding.fit(self._next_residual(unknown), len(policy.menu), plan.epsilon)
+        asked = policy.asked(length)
+        cap = self.plan.cap_of(IntervalEncoding, 1, int(asked[asked > 0].min()))
+        return IntervalEncoding(self._next_residual(unknown), cap, len(policy.menu))
 
     def expected(self, asks: int, policy: Policy) -> Posterior:
         """The posterior, but for its mean, after an epoch of so many asks under a policy."""

@@ -20,7 +20,9 @@ from discreet.learning.epoch import Epoch
 from discreet.learning.next_epoch import believed_before
 from discreet.learning.study import Study
 from discreet.privacy.budget import Simulation
+from discreet.privacy.cap import THRESHOLD_BITS
 from discreet.protocol.decisions import decide
+from discreet.protocol.handed_up import handed_up
 from discreet.protocol.tally import WIDER
 from discreet.simulation.people import People
 from discreet.simulation.worlds import Crowd, World
@@ -86,6 +88,51 @@ class Reports:
         )
 
 
+class Indices:
+    """The indices that an epoch's devices send, drawn by their law and added up by a server.
+
+    Where reports are mixed, what a shuffler would not hand up is left out.
+    """
+
+    def __init__(self, plan: Plan, rng: np.random.Generator) -> None:
+        self._plan, self._rng = plan, rng
+
+    def open(self, epoch: Epoch) -> None:
+        """Begin an epoch."""
+        self._epoch, self._reports = epoch, 0
+        self._sums = np.zeros(epoch.indexed.size(self._plan.map), dtype=np.int64)
+
+    def simulate(self, points: Floats, rewards: Floats) -> None:
+        """Count rounds that are asked and reported at once."""
+        plan, encoding, rng = self._plan, self._epoch.indexed, self._rng
+        cap, count = encoding.cap, len(points)
+        inside = rng.random(count) < float(cap.share)
+        low, high = np.where(inside, 0, cap.nearest), np.where(inside, cap.nearest, cap.size)
+        indices = encoding.indices(
+            plan.map,
+            points,
+            plan.all_centred(rewards),
+            coins=rng.integers(0, 1 << THRESHOLD_BITS, count),
+            places=rng.integers(low, high),
+        )
+        rows = self._epoch.policy.rows(np.arange(self._reports, self._reports + count))
+        self._sums += encoding.statistics(indices, rows)
+        self._reports += count
+
+    def release(self) -> Release:
+        """The sums: nothing more is drawn."""
+        epoch, count = self._epoch, self._reports
+        integers, reports = handed_up(self._plan, epoch, self._sums, count)
+        return Release(
+            epoch=epoch.digest,
+            previous=epoch.previous,
+            asks=count,
+            reports=reports,
+            integers=integers,
+            private=False,
+        )
+
+
 def begin(plan: Plan, spending: Spending | None = None) -> Study:
     """A simulated study that has not begun, with its budget spent in the usual way or another."""
     belief = believed_before(plan) if spending is None else Belief.before(plan, spending)
@@ -121,6 +168,8 @@ def play_study(
 
 
 def _counting(plan: Plan, rng: np.random.Generator) -> Counting:
+    if plan.sends_indices:
+        return Indices(plan, rng)
     if plan.is_local:
         return Reports(plan, rng)
     return Privatizer(plan, Simulation(int(rng.integers(2**63))))

@@ -25,6 +25,7 @@ from discreet.learning.next_epoch import learner, menu_only
 from discreet.learning.search import public_points
 from discreet.learning.study import Study
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy, Protect
+from discreet.privacy.shuffled import ShuffledDP
 from discreet.simulation.campaign import Campaign
 from discreet.simulation.epochs import begin, play_study
 from discreet.simulation.forecast_report import Estimate, Forecast, Outlook

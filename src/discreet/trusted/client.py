@@ -65,9 +65,9 @@ class Client(Role):
     """One person's rounds, one at a time.
 
     `journal` is the path of an SQLite file on the device; a client given one resumes where it
-    stopped, and `outbox` is what it has to send. With a `ShuffledDP` plan it talks to a shuffler, and
-    reports are sealed for the server's key, which may be pinned here (`key`). With a `simulation` noise comes from its seed:
-    that is not private. Threads may share a client.
+    stopped, and `outbox` is what it has to send. With a `ShuffledDP` plan it talks to a shuffler:
+    reports are sealed for the server's key, which may be pinned here (`key`). With a `simulation`
+    noise comes from its seed: that is not private. Threads may share a client.
 
     >>> import discreet
     >>> from discreet.protocol.server import Server
