@@ -1,6 +1,5 @@
 """What codebook reports teach where people bring contexts or candidates that nobody may see."""
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -11,8 +10,7 @@ from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.arrays import Floats
 from discreet.learning.belief import Belief, Spending
-from discreet.learning.book_reading import Geometry, Heard
-from discreet.learning.directions import Prospect, best_directions
+from discreet.learning.book_reading import Heard
 from discreet.learning.crowds import crowd_of
 from discreet.learning.epoch import Epoch
 from discreet.learning.law import Law, Seen
@@ -20,14 +18,13 @@ from discreet.learning.policy import Policy
 from discreet.learning.posterior import Posterior
 from discreet.learning.report_belief import ReportBelief
 from discreet.learning.scales_by_evidence import NOISES
-from discreet.privacy.book import CODEWORDS, best_cap, book_seed
-from discreet.privacy.clipping import Residual
+from discreet.privacy.book import book_seed
 from discreet.privacy.codebook import MOST_BOOK_DIRECTIONS, BookSums, CodebookEncoding
 from discreet.privacy.moments import upper_triangle
 
+#: The book of an epoch is named when it opens.
+NO_SEED = book_seed()
 #: Numbers of directions that are tried.
-SEARCH = False
-SOME = 16
 COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
 
@@ -64,11 +61,15 @@ class BookBelief(ReportBelief):
         unknown = float(went.weights @ _variance(self.posterior, went.phi))
         residual = self._next_residual(unknown)
         options = [
-            CodebookEncoding.fit(residual, each, self.plan.epsilon, self._seed(policy), lift=lift)
-            for each in self._directions(went, length, residual)
+            CodebookEncoding.fit(residual, each, self._level(each, lift, length), NO_SEED, lift=lift)
+            for each in self._directions(went)
             for lift in self._lifts()
         ]
         return min(options, key=lambda each: self._left(went, each, length))
+
+    def _level(self, directions: Floats, lift: bool, length: int) -> Fraction:
+        """What a report costs by itself; where reports are mixed, all of an epoch are one group."""
+        return self.plan.level_of(CodebookEncoding, len(directions) + lift, length)
 
     def _went(self, policy: Policy, asks: int) -> Went:
         """Where the people of an epoch go: by its menu, or by the law of who comes."""
@@ -83,31 +84,14 @@ class BookBelief(ReportBelief):
             return (False,)
         return (True,) if self.scales.asked == 0 else (False, True)
 
-    def _seed(self, policy: Policy) -> str:
-        return book_seed(self.plan.digest, str(self.scales.asked))
-
-    def _directions(self, went: Went, length: int, residual: Residual) -> list[Floats]:
-        """Directions that differ most between these people, first few; and the best found."""
+    def _directions(self, went: Went) -> list[Floats]:
+        """Directions that differ most between these people, first few."""
         root, centred = self.posterior.whitening, self._compared(went)
         whitened = (centred @ root.T) * np.sqrt(went.weights)[:, None]
         basis = svd(whitened, full_matrices=False)[2]
         most = min(MOST_BOOK_DIRECTIONS, len(basis))
         counts = [count for count in COUNTS if count < most] + [most]
-        few = [basis[:count] @ root for count in counts]
-        if not SEARCH: return few
-        cap = best_cap(self.plan.epsilon, SOME + 1, CODEWORDS)
-        shape = Geometry.of(cap, SOME + 1)
-        width = residual.width
-        heard = Heard(CodebookEncoding.fit(residual, few[0], self.plan.epsilon, self._seed(None), lift=not self.scales.at_ends), went.phi, went.weights, length, None, self.scales.at_ends)
-        line = heard.lines(self.posterior, self.scales.noise)
-        carried = (length * went.weights * line.slope)[:, None] * (went.phi @ root.T)
-        aim = (centred @ root.T) * np.sqrt(length * went.weights)[:, None]
-        extra = (width / shape.contraction) ** 2 * shape.excess * heard.squares(self.posterior, self.scales.noise)
-        total = carried @ carried.T + np.diag(length * went.weights * extra)
-        told = carried @ aim.T
-        prospect = Prospect(went.phi, told @ told.T, total)
-        noise = width / shape.contraction * math.sqrt(length * shape.across)
-        return [*few, best_directions(self.posterior, prospect, noise)]
+        return [basis[:count] @ root for count in counts]
 
     def _left(self, went: Went, encoding: CodebookEncoding, length: int) -> float:
         """The variance that a release would leave of how f differs between these people."""

@@ -50,7 +50,7 @@ class Rows:
         unknown, moved = _variance(before, self.phi), self._moved(before)
         line = Lines.at(self.encoding.residual.width, unknown, noise, clips=clips)
         inside = line.variance + np.square(line.slope) * (unknown + np.square(moved))
-        reports = self.encoding.variances(inside)
+        reports = report_variances(self.encoding, inside)
         return self.counts * line.slope, self.counts * (line.variance + reports)
 
     def told(self, before: Posterior, noise: float, *, clips: bool) -> tuple[Floats, Floats]:
@@ -76,7 +76,7 @@ class Rows:
         variance = left + np.square(after) + noise
         width = self.encoding.residual.width
         square = mean_square(width, variance) if clips else np.minimum(variance, 1.0)
-        deviation = self.counts @ self.encoding.square_variances(square)
+        deviation = self.counts @ square_variances(self.encoding, square)
         excess = self.spread - self.counts @ square
         return float(likely - 0.5 * math.log(deviation) - 0.5 * excess**2 / deviation)
 
@@ -87,3 +87,36 @@ class Rows:
 
 def _variance(posterior: Posterior, phi: Floats) -> Floats:
     return np.square(posterior.whitening @ phi.T).sum(axis=0)
+
+
+# -- how uncertain a report is
+
+
+def report_variances(encoding: IntervalEncoding, squares: Floats) -> Floats:
+    """The variance of one report's estimate of h, where h^2 is this on average: it is linear."""
+    width = encoding.residual.width
+    least = encoding.variance(0.0)
+    return least + (encoding.variance(width) - least) * squares / width**2
+
+
+def square_variances(encoding: IntervalEncoding, squares: Floats) -> Floats:
+    """About the variance of one report's estimate of h^2, where h^2 is this on average.
+
+    Between what it is at h = 0 and at |h| = w, and at most what h^2 itself varies by.
+    """
+    width = encoding.residual.width
+    none, most = (_square_variance(encoding, level) for level in (0.0, 1.0))
+    level = np.clip(squares / width**2, 0.0, 1.0)
+    return (none + (most - none) * level + level * (1.0 - level)) * width**4
+
+
+def _square_variance(encoding: IntervalEncoding, level: float) -> float:
+    """Exactly, at h / w = level, in units of w^4: v^2 is uniform in and outside the cap."""
+    cap = encoding.cap
+    size, nearest = cap.size, cap.nearest
+    begin = round((level + 1.0) / 2.0 * (size - nearest))
+    chances = np.full(size, float(cap.outside))
+    chances[begin : begin + nearest] = float(cap.inside)
+    slope = float(cap.share) - float(cap.outside) * nearest
+    square = np.square(2.0 * np.arange(size) - (size - 1.0)) / (slope * (size - nearest) ** 2)
+    return float(chances @ np.square(square) - (chances @ square) ** 2)

@@ -17,7 +17,7 @@ NOISES = np.geomspace(1 / 48, 1.0, 12)
 #: Of f around its level.
 SHAPES = np.geomspace(1 / 24, 1.0, 10)
 #: Before anything is released: the usual ones, and how wide the belief is in their logarithm.
-USUAL_NOISE, USUAL_SHAPE, DOUBT = 0.25, 0.35, 0.7
+USUAL_NOISE, USUAL_SHAPE, DOUBT = 0.25, 0.35, 0.4
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,13 @@ import numpy as np
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Integers
 from discreet.learning.belief import Belief, Spending
 from discreet.learning.epoch import Epoch
 from discreet.learning.next_epoch import believed_before
 from discreet.learning.study import Study
 from discreet.privacy.budget import Simulation
-from discreet.privacy.cap import THRESHOLD_BITS
+from discreet.privacy.cap import THRESHOLD_BITS, Cap
 from discreet.protocol.decisions import decide
 from discreet.protocol.handed_up import handed_up
 from discreet.protocol.tally import WIDER
@@ -88,14 +88,8 @@ class Reports:
         )
 
 
-class Indices:
-    """The indices that an epoch's devices send, drawn by their law and added up by a server.
-
-    Where reports are mixed, what a shuffler would not hand up is left out.
-    """
-
-    def __init__(self, plan: Plan, rng: np.random.Generator) -> None:
-        self._plan, self._rng = plan, rng
+class IndexReports(Reports):
+    """The indices that an epoch's devices send, drawn and counted together."""
 
     def open(self, epoch: Epoch) -> None:
         """Begin an epoch."""
@@ -105,22 +99,22 @@ class Indices:
     def simulate(self, points: Floats, rewards: Floats) -> None:
         """Count rounds that are asked and reported at once."""
         plan, encoding, rng = self._plan, self._epoch.indexed, self._rng
-        cap, count = encoding.cap, len(points)
-        inside = rng.random(count) < float(cap.share)
-        low, high = np.where(inside, 0, cap.nearest), np.where(inside, cap.nearest, cap.size)
-        indices = encoding.indices(
-            plan.map,
-            points,
-            plan.all_centred(rewards),
-            coins=rng.integers(0, 1 << THRESHOLD_BITS, count),
-            places=rng.integers(low, high),
-        )
-        rows = self._epoch.policy.rows(np.arange(self._reports, self._reports + count))
-        self._sums += encoding.statistics(indices, rows)
-        self._reports += count
+        asks = np.arange(self._reports, self._reports + len(points))
+        for start in range(0, len(points), TOGETHER):
+            some = slice(start, start + TOGETHER)
+            count = len(asks[some])
+            indices = encoding.indices(
+                plan.map,
+                points[some],
+                plan.all_centred(rewards[some]),
+                coins=rng.integers(1 << THRESHOLD_BITS, size=count),
+                places=_places(encoding.cap, count, rng),
+            )
+            self._sums += encoding.statistics(indices, self._epoch.policy.rows(asks[some]))
+        self._reports += len(points)
 
     def release(self) -> Release:
-        """The sums: nothing more is drawn."""
+        """The sums: every index was drawn already."""
         epoch, count = self._epoch, self._reports
         integers, reports = handed_up(self._plan, epoch, self._sums, count)
         return Release(
@@ -131,6 +125,13 @@ class Indices:
             integers=integers,
             private=False,
         )
+
+
+def _places(cap: Cap, count: int, rng: np.random.Generator) -> Integers:
+    """Places of so many reports in their rankings (`randomness.places`, from a seed)."""
+    near = rng.integers(1 << THRESHOLD_BITS, size=count) < cap.threshold
+    inside = rng.integers(cap.nearest, size=count)
+    return np.where(near, inside, rng.integers(cap.nearest, cap.size, size=count))
 
 
 def begin(plan: Plan, spending: Spending | None = None) -> Study:
@@ -168,10 +169,8 @@ def play_study(
 
 
 def _counting(plan: Plan, rng: np.random.Generator) -> Counting:
-    if plan.sends_indices:
-        return Indices(plan, rng)
     if plan.is_local:
-        return Reports(plan, rng)
+        return IndexReports(plan, rng) if plan.sends_indices else Reports(plan, rng)
     return Privatizer(plan, Simulation(int(rng.integers(2**63))))
 
 
