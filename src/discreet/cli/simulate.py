@@ -1,7 +1,7 @@
 """`discreet simulate`: play a problem many times."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 

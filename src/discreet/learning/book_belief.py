@@ -1,6 +1,7 @@
 """What codebook reports teach where people bring contexts or candidates that nobody may see."""
 
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Self
 
 import numpy as np
