@@ -15,8 +15,8 @@ from discreet.agreement.prior import Prior
 from discreet.agreement.schedule import (
     Exploration,
     Schedule,
-    joint_schedule,
     index_schedule,
+    joint_schedule,
     local_schedule,
     personal_schedule,
     shuffled_schedule,

@@ -37,6 +37,7 @@ from discreet.arrays import Integers, frozen_integers
 from discreet.domain.coordinates import mapping
 from discreet.errors import InvalidArgument, Malformed
 from discreet.learning.epoch import Epoch
+from discreet.protocol.batches import Batch, Sealed, Turn
 from discreet.storage import canonical
 
 T = TypeVar("T")
@@ -253,7 +254,19 @@ class Opening:
 
 
 Message = (
-    Request | Offer | AnyReport | Decline | Receipt | Ask | Action | Answer | Release | Opening
+    Request
+    | Offer
+    | AnyReport
+    | Decline
+    | Receipt
+    | Ask
+    | Action
+    | Answer
+    | Release
+    | Opening
+    | Sealed
+    | Batch
+    | Turn
 )
 
 
