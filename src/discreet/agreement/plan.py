@@ -198,6 +198,7 @@ class Plan(RewardUnits, IndexReports):
         if self.schedule is None:  # the mu of correlated noise depends on it
             mu = None if self.noise is not None or self.sends_indices else self.mu
             self._resolve("schedule", resolve.schedule_of(self, self.map, mu))
+        resolve.check_mixable(self.schedule, self.privacy)
         if self.noise == "blt" and self.buffers is None:
             self._resolve("buffers", fitted_buffers(self._releases))
         self._resolve("exploration", self.exploration or resolve.exploration_of(self))

@@ -433,6 +433,20 @@ def _doubling(
     )
 
 
+def check_mixable(schedule: Schedule | None, privacy: Privacy) -> None:
+    """Refuse epochs that are too short to be handed up: the reports of all of them would be lost.
+
+    A last epoch may be cut short by the horizon: nobody would have learnt from it.
+    """
+    if schedule is None or not isinstance(privacy, ShuffledDP):
+        return
+    later = schedule.length(schedule.first + (schedule.second or 0))
+    shortest = min(schedule.first, schedule.second or schedule.first, later)
+    if shortest < privacy.minimum:
+        words = f"epochs of at least {privacy.minimum} asks, which is the smallest batch"
+        raise InvalidArgument("schedule", words, shortest)
+
+
 def exploration_of(plan: Arguments) -> Exploration:
     """Over the whole box only draws explore; sets that people bring already differ.
 
