@@ -427,6 +427,8 @@ def exploration_of(plan: Arguments) -> Exploration:
     """
     if plan.noise is not None or plan.confidence == "theory":
         return Exploration(0.0 if plan.confidence == "theory" else OPTIMISM, 0.0, 1)
+    if plan.encoding in INDEXED:
+        return Exploration(0.0, 0.5)
     if plan.decisions == "box":
-        return Exploration(0.0, 0.5 if plan.encoding in INDEXED else 0.7)
+        return Exploration(0.0, 0.7)
     return Exploration(0.5, 0.5) if isinstance(plan.privacy, NonPrivate) else Exploration(0.3, 0.3)
