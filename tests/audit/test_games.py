@@ -65,7 +65,7 @@ def all_trials():
 
 @pytest.fixture(autouse=True)
 def without_roles(monkeypatch):
-    """Games through the roles take minutes: they have tests of their own (`test_roles`, `test_indices`)."""
+    """Games through the roles take minutes: `test_roles` and `test_indices` play them."""
     monkeypatch.setattr(auditing.roles, "role_trials", lambda: iter(()))
     monkeypatch.setattr(auditing.indices, "index_trials", lambda: iter(()))
 
