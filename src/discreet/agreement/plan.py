@@ -259,7 +259,7 @@ class Plan(RewardUnits, IndexReports):
     def designs_for_people(self) -> bool:
         """Whether first asks of people with contexts get listed actions, whoever comes."""
         begins = self.explore is not None or self.start is not None
-        return self.decisions == "context" and (self.is_directed or begins)
+        return self.decisions == "context" and (self.is_directed or self.sends_indices or begins)
 
     @property
     def eliminates(self) -> bool:

@@ -16,6 +16,7 @@ from discreet.agreement.schedule import (
     Exploration,
     Schedule,
     joint_schedule,
+    index_schedule,
     local_schedule,
     personal_schedule,
 )
@@ -44,7 +45,7 @@ MOST_ASKS = 1 << 32
 #: small grid at mu = 0.92 on the synthetic problem.
 OPTIMISM = 0.3
 #: Encodings for which leading features are the default.
-DIRECTED = ("auto", "directed")
+DIRECTED = ("auto", "directed", "codebook")
 #: Grids are tried for so many columns that go together.
 MOST_GRIDDED = 4
 #: So many of them: noise lets nobody learn more.
@@ -343,8 +344,9 @@ def needs_leading(plan: Arguments) -> bool:
     if needs_error(plan):
         return False
     joint = isinstance(plan.privacy, JointDP) and plan.privacy.protect == "decisions"
-    personal = joint and plan.decisions == "context" and plan.encoding in DIRECTED
-    return personal or _together(plan.kernel, plan.domain.dimension) > MOST_GRIDDED
+    alone = isinstance(plan.privacy, LocalDP) and plan.privacy.delta is None
+    people = plan.decisions == "context" and plan.encoding in DIRECTED
+    return (people and (joint or alone)) or _together(plan.kernel, plan.domain.dimension) > MOST_GRIDDED
 
 
 def _together(kernel: Kernel, dimension: int) -> int:
@@ -390,8 +392,8 @@ def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Sche
     if plan.noise is not None or plan.confidence == "theory":
         return Schedule(1, growth=1.01 if plan.horizon is None else 1.0)
     if plan.encoding in INDEXED and isinstance(plan.privacy, LocalDP):
-        alike = 2.0 / math.sqrt(index_variance(plan.privacy, box=plan.encoding == "interval"))
-        return local_schedule(alike, plan.domain, features, box=box)
+        told = index_variance(plan.privacy, box=plan.encoding == "interval")
+        return index_schedule(told, plan, features)
     if mu is None:
         return Schedule((10 if box else 5) * plan.domain.dimension, 1.1 if box else 1.05)
     if isinstance(plan.privacy, LocalDP):
@@ -426,5 +428,5 @@ def exploration_of(plan: Arguments) -> Exploration:
     if plan.noise is not None or plan.confidence == "theory":
         return Exploration(0.0 if plan.confidence == "theory" else OPTIMISM, 0.0, 1)
     if plan.decisions == "box":
-        return Exploration(0.0, 0.7)
+        return Exploration(0.0, 0.5 if plan.encoding in INDEXED else 0.7)
     return Exploration(0.5, 0.5) if isinstance(plan.privacy, NonPrivate) else Exploration(0.3, 0.3)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -98,6 +99,17 @@ class Exploration:
 # -- which schedule, where the plan names none
 
 
+class Asked(Protocol):
+    """What a schedule depends on: where actions lie, who chooses them, and how many there are."""
+
+    @property
+    def domain(self) -> Box: ...
+    @property
+    def decisions(self) -> str | None: ...
+    @property
+    def horizon(self) -> int | None: ...
+
+
 def joint_schedule(
     mu: float, domain: Box, features: FeatureMap, *, box: bool, again: bool
 ) -> Schedule:
@@ -142,6 +154,26 @@ def local_schedule(mu: float, domain: Box, features: FeatureMap, *, box: bool) -
         level = max(25, math.ceil((8 / mu) ** 2))
         return Schedule(level, growth=1.3, second=max(least, typical))
     return Schedule(max(least, typical), growth=1.1 + 0.3 / max(1.0, mu))
+
+
+def index_schedule(variance: float, plan: Asked, features: FeatureMap) -> Schedule:
+    """Where reports are indices that tell a residual with this variance, in squared widths.
+
+    Half a squared width more is what rewards themselves vary by. Sums of n reports then have
+    variance V n, as in `local_schedule` with 4 / mu^2 = V: 16 V reports tell the level, and over
+    the whole box d_eff^2 V more the shape. People with contexts fill the domain with 60 V, at most
+    a tenth of the horizon; candidates differ by themselves.
+    """
+    told, domain = variance + 0.5, plan.domain
+    most = math.inf if plan.horizon is None else plan.horizon
+    first = max(1, math.ceil(min(max(16.0 * told, 10.0), most / 20)))
+    if plan.decisions == "candidates":
+        return Schedule(first, growth=1.3)
+    second = 60.0 * told
+    if plan.decisions == "box":
+        effective = _effective_dimension(domain, features, box=True)
+        second = max(10.0 * domain.dimension, effective**2 * told)
+    return Schedule(first, growth=1.3, second=max(1, math.ceil(min(second, most / 10))))
 
 
 def _effective_dimension(domain: Box, features: FeatureMap, *, box: bool) -> float:

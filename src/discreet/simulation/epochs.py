@@ -14,12 +14,13 @@ import numpy as np
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Integers
 from discreet.learning.belief import Belief, Spending
 from discreet.learning.epoch import Epoch
 from discreet.learning.next_epoch import believed_before
 from discreet.learning.study import Study
 from discreet.privacy.budget import Simulation
+from discreet.privacy.cap import THRESHOLD_BITS, Cap
 from discreet.protocol.decisions import decide
 from discreet.protocol.tally import WIDER
 from discreet.simulation.people import People
@@ -86,6 +87,51 @@ class Reports:
         )
 
 
+class IndexReports(Reports):
+    """The indices that an epoch's devices send, drawn and counted together."""
+
+    def open(self, epoch: Epoch) -> None:
+        """Begin an epoch."""
+        self._epoch, self._reports = epoch, 0
+        self._sums = np.zeros(epoch.indexed.size(self._plan.map), dtype=np.int64)
+
+    def simulate(self, points: Floats, rewards: Floats) -> None:
+        """Count rounds that are asked and reported at once."""
+        plan, encoding, rng = self._plan, self._epoch.indexed, self._rng
+        asks = np.arange(self._reports, self._reports + len(points))
+        for start in range(0, len(points), TOGETHER):
+            some = slice(start, start + TOGETHER)
+            count = len(asks[some])
+            indices = encoding.indices(
+                plan.map,
+                points[some],
+                plan.all_centred(rewards[some]),
+                coins=rng.integers(1 << THRESHOLD_BITS, size=count),
+                places=_places(encoding.cap, count, rng),
+            )
+            self._sums += encoding.statistics(indices, self._epoch.policy.rows(asks[some]))
+        self._reports += len(points)
+
+    def release(self) -> Release:
+        """The sums: every index was drawn already."""
+        epoch, count = self._epoch, self._reports
+        return Release(
+            epoch=epoch.digest,
+            previous=epoch.previous,
+            asks=count,
+            reports=count,
+            integers=self._sums,
+            private=False,
+        )
+
+
+def _places(cap: Cap, count: int, rng: np.random.Generator) -> Integers:
+    """Places of so many reports in their rankings (`randomness.places`, from a seed)."""
+    near = rng.integers(1 << THRESHOLD_BITS, size=count) < cap.threshold
+    inside = rng.integers(cap.nearest, size=count)
+    return np.where(near, inside, rng.integers(cap.nearest, cap.size, size=count))
+
+
 def begin(plan: Plan, spending: Spending | None = None) -> Study:
     """A simulated study that has not begun, with its budget spent in the usual way or another."""
     belief = believed_before(plan) if spending is None else Belief.before(plan, spending)
@@ -122,7 +168,7 @@ def play_study(
 
 def _counting(plan: Plan, rng: np.random.Generator) -> Counting:
     if plan.is_local:
-        return Reports(plan, rng)
+        return IndexReports(plan, rng) if plan.sends_indices else Reports(plan, rng)
     return Privatizer(plan, Simulation(int(rng.integers(2**63))))
 
 
