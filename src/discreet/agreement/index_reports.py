@@ -47,7 +47,7 @@ class IndexReports:
             raise TypeError("reports of this plan are not mixed")
         return self.privacy
 
-    def level_of(self, kind: type[Indexed], dimension: int, group: int) -> Fraction:
+    def level_of(self, kind: type[Indexed], dimension: int, group: int = 1) -> Fraction:
         """The epsilon of one report by itself, in an epoch whose smallest group has so many asks.
 
         Where reports are mixed it is larger than what is promised, and grows with the group.
@@ -56,7 +56,7 @@ class IndexReports:
             return self.report_epsilon
         return _level(self.privacy, kind, dimension, group, self.codewords or CODEWORDS)
 
-    def cap_of(self, kind: type[Indexed], dimension: int, group: int) -> Cap:
+    def cap_of(self, kind: type[Indexed], dimension: int, group: int = 1) -> Cap:
         """N, K and p of the plan's reports; a codebook's K depends on its dimension alone.
 
         Where reports are mixed, p depends on the smallest group of the epoch, too. A client works
@@ -72,7 +72,7 @@ class IndexReports:
             return self.privacy.pure
         return self.privacy
 
-    def allows_index(self, encoding: Encoding | Indexed, group: int) -> bool:
+    def allows_index(self, encoding: Encoding | Indexed, group: int = 1) -> bool:
         """Whether an epoch's reports are drawn exactly as the plan says."""
         kinds = [kind for name, kind in INDEXED.items() if name == self.encoding]
         if not isinstance(encoding, Indexed) or type(encoding) not in kinds:

@@ -340,7 +340,7 @@ class Plan(RewardUnits, IndexReports):
             raise TypeError("reports of this plan are indices: they cost an epsilon, and no mu")
         return self.privacy.per_round(self.cost.mu) * (1.0 - 1e-9)
 
-    def allows(self, encoding: Encoding | Indexed, group: int) -> bool:
+    def allows(self, encoding: Encoding | Indexed, group: int = 1) -> bool:
         """Whether an epoch with this encoding keeps the promise; a hair is for rounding alone.
 
         `group` is how many asks its smallest group has, among which reports that are mixed hide.

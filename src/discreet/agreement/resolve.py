@@ -456,6 +456,8 @@ def exploration_of(plan: Arguments) -> Exploration:
         return Exploration(0.0 if plan.confidence == "theory" else OPTIMISM, 0.0, 1)
     if isinstance(plan.privacy, ShuffledDP) and plan.decisions == "box":
         return Exploration(0.0, 0.5, SHUFFLED_DRAWS)
+    if plan.encoding in INDEXED:
+        return Exploration(0.0, 0.5)
     if plan.decisions == "box":
-        return Exploration(0.0, 0.5 if plan.encoding in INDEXED else 0.7)
+        return Exploration(0.0, 0.7)
     return Exploration(0.5, 0.5) if isinstance(plan.privacy, NonPrivate) else Exploration(0.3, 0.3)

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from discreet.agreement.plan import Plan, Schedule
 from discreet.agreement.release import Release
 from discreet.arrays import Floats, Integers
-from discreet.audit import roles
+from discreet.audit import indices, roles
 from discreet.audit.contest import (
     DELTA,
     FALSE_ALARM,
@@ -81,7 +81,8 @@ class Game:
 def audit(draws: int = DRAWS, advance: Callable[[str], None] = lambda name: None) -> list[Finding]:
     """Play every game with the operating system's bits; `advance` hears of each finding."""
     trials, through_roles = list(_trials()), list(roles.role_trials())
-    confidence = 1.0 - FALSE_ALARM / (len(trials) + len(through_roles))
+    exact = list(indices.index_trials())
+    confidence = 1.0 - FALSE_ALARM / (len(trials) + len(through_roles) + len(exact))
     findings: list[Finding] = []
 
     def found(finding: Finding) -> None:
@@ -94,6 +95,13 @@ def audit(draws: int = DRAWS, advance: Callable[[str], None] = lambda name: None
     for game, control in through_roles:
         bound = game.lower_bound(roles.DRAWS, confidence)
         found(Finding.of(game.name, control, game.claim, bound, roles.SHARPNESS))
+    for game, control in exact:
+        shown = game.shown()
+        found(Finding.of(f"{game.name}, exactly", control, game.claim, shown, indices.SHARPNESS))
+        if control is None:
+            bound = game.lower_bound(indices.DRAWS, confidence)
+            name = f"{game.name}, by draws"
+            found(Finding.of(name, None, game.claim, bound, indices.DRAWN_SHARPNESS))
     return findings
 
 

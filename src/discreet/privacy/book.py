@@ -125,7 +125,8 @@ def ranked(floats: Floats, vector: Floats, nearest: int) -> tuple[Indices, Indic
     comes back is always a permutation of the pairs, also for ties, zeros and NaN: so a cap always
     has exactly K distinct indices.
     """
-    scores = floats @ vector
+    with np.errstate(all="ignore"):  # what is no number is ranked somewhere, and nobody hears of it
+        scores = floats @ vector
     order = np.argpartition(np.abs(scores), len(scores) - nearest)[::-1]
     return order, (scores < 0.0).astype(np.intp)
 

@@ -40,7 +40,7 @@ from discreet.protocol.rounds import OPEN, Event, State, advance, is_repeat
 from discreet.protocol.sealing import seal
 from discreet.protocol.verifier import Verifier
 from discreet.trusted import mechanism
-from discreet.trusted.randomness import secret_key, source
+from discreet.trusted.randomness import Source, secret_key, source
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ class Client(Role):
     def _draw(self, reward: float) -> Sent:
         if self._offer is None:
             raise Refused("no action was chosen yet")
-        epoch, bits = self._offer.epoch, source(self._simulation, self._offer.ask)
+        epoch, bits = self._offer.epoch, self._source()
         point, simulated = self.chosen.point, None if bits.private else True
         if self._plan.sends_indices:
             rewards = np.array([reward])
@@ -263,6 +263,10 @@ class Client(Role):
             return IndexReport(self._open_id, epoch.digest, int(index), simulated=simulated)
         integers = mechanism.report(self._plan, epoch, point, reward, bits=bits)
         return Report(self._open_id, epoch.digest, integers, simulated=simulated)
+
+    def _source(self) -> Source:
+        """Where this round's random bits come from."""
+        return source(self._simulation, 0 if self._offer is None else self._offer.ask)
 
     def _first_records(self) -> tuple[Device]:
         return (Device(self._simulation is not None),)

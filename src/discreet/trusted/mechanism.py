@@ -30,6 +30,7 @@ from discreet.agreement.release import Release
 from discreet.arrays import Floats, Integers
 from discreet.errors import Refused
 from discreet.learning.epoch import Epoch
+from discreet.privacy.encodings import Indexed
 from discreet.trusted import randomness
 from discreet.trusted.randomness import Source, integer_noise
 from discreet.trusted.sums import PastSums, Sums
@@ -106,12 +107,20 @@ def indices(plan: Plan, epoch: Epoch, points: Floats, rewards: Floats, *, bits: 
     if not plan.is_local:
         raise Refused("reports are for LocalDP: under joint privacy a custodian sums rounds")
     _check_agreed(plan, epoch)
-    encoding = epoch.indexed
-    cap = plan.cap_of(type(encoding), encoding.dimension, epoch.smallest_group)
-    drawn = randomness.places(cap, len(points), bits=bits)
+    return drawn(plan, epoch.indexed, points, rewards, bits=bits)
+
+
+def drawn(
+    plan: Plan, encoding: Indexed, points: Floats, rewards: Floats, *, bits: Source
+) -> Integers:
+    """The index of each round by the encoding's own cap, whatever a plan promises of it.
+
+    Two uniform words decide the place in the round's ranking, and another what is rounded.
+    """
+    places = randomness.places(encoding.cap, len(points), bits=bits)
     coins = randomness.coins(len(points), bits=bits)
     centred = np.array([plan.centred(reward) for reward in rewards.tolist()])
-    return encoding.indices(plan.map, points, centred, coins=coins, places=drawn)
+    return encoding.indices(plan.map, points, centred, coins=coins, places=places)
 
 
 def _check_agreed(plan: Plan, epoch: Epoch) -> None:
