@@ -45,9 +45,7 @@ class Crowd:
     def offers(self, count):
         """The next asks, to people who may not answer."""
         first = self.shuffler.asked
-        return [
-            self.shuffler.offer(Request(an_id(n), 0)) for n in range(first, first + count)
-        ]
+        return [self.shuffler.offer(Request(an_id(n), 0)) for n in range(first, first + count)]
 
     def come(self, count, reward=0.5):
         """So many people come and answer; their reports."""

@@ -44,9 +44,9 @@ def simulate_command(
     model: Annotated[
         Model | None,
         typer.Option(
-            help="none: no privacy; joint: JointDP, with a trusted custodian; shuffled: ShuffledDP, "
-            "with reports that are mixed; local: LocalDP, with noise on every report; random: "
-            "uniform play.  [the plan's, or none]"
+            help="none: no privacy; joint: JointDP, with a trusted custodian; shuffled: "
+            "ShuffledDP, with reports that are mixed; local: LocalDP, with noise on every report; "
+            "random: uniform play.  [the plan's, or none]"
         ),
     ] = None,
     protect: Annotated[
