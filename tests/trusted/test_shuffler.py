@@ -16,6 +16,7 @@ from discreet.errors import (
     TrialClosed,
     UnknownTrial,
 )
+from discreet.privacy.blanket import Blanket
 from discreet.privacy.budget import Simulation
 from discreet.protocol.batches import Batch, Sealed, Turn
 from discreet.protocol.messages import Decline, Offer, Request, read, write
@@ -213,6 +214,19 @@ def test_a_client_refuses_a_level_that_its_crowd_does_not_hide():
         client.choose(replace(offer, epoch=weaker))
     with pytest.raises(Refused, match="randomised"):
         Shuffler(PLAN).open(Turn(offer.key, None, weaker))
+
+
+def test_reports_are_sent_at_a_level_that_the_smallest_group_hides():
+    """By the accounting itself, for the honest reports of a group of three asks."""
+    plan = mixed_plan(privacy=ShuffledDP(1.0, 0.05, minimum=6, answering=0.9, honest=1.0))
+    epoch = Crowd(plan).server.turn.epoch
+    assert epoch.smallest_group == 3
+    cap = epoch.encoding.cap
+    blanket = Blanket(cap.size, cap.nearest, cap.share)
+    assert blanket.level > 1.05
+    assert blanket.epsilon(0.05, people=3) <= 1.0
+    assert plan.allows(epoch.encoding, 3)
+    assert not plan.allows(epoch.encoding, 2)
 
 
 # -- a batch is mixed once
