@@ -3,7 +3,8 @@
 A report is a codeword u near v, which says a direction g and a residual h (`CodebookEncoding`). For
 a book that fills the sphere of D dimensions evenly, with t = <u, v>,
 
-    E[u | v] = c v,    E[u u^T | v] = k_2 I + (k_1 - k_2) v v^T,    k_1 = E[t^2],  k_2 = (1 - k_1) / (D - 1).
+    E[u | v] = c v,    E[u u^T | v] = k_2 I + (k_1 - k_2) v v^T,
+    c = E[t],  k_1 = E[t^2],  k_2 = (1 - k_1) / (D - 1).
 
 A fixed book differs by a few percent of v, another way for every v and every epoch. It is
 antipodal, so what it gets wrong is a multiple of h: residuals that are right on average stay so.
@@ -17,7 +18,6 @@ People are drawn independently, so this covariance has all of it: who came, rewa
 It is not isotropic, and reading it as if it were makes runs sure of what they do not know.
 """
 
-import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -94,10 +94,18 @@ class Heard:
         """Of the epoch's book."""
         return Geometry.of(self.encoding.cap, self.encoding.dimension)
 
+    @property
+    def size_of_residuals(self) -> float:
+        """E[h^2 / w^2], as the lift's entry of E[u u^T] tells it: k_2 + (k_1 - k_2) (1 - it)."""
+        if self.sums is None or not self.encoding.lift:
+            return 0.0
+        last = float(self.sums.second[-1, -1]) / self.reports
+        return 1.0 - (last - self.geometry.across) / self.geometry.excess
+
     def lines(self, before: Posterior, noise: float) -> Lines:
         """How each person's residual depends on f."""
         clips = self.encoding.residual.clips and not self.at_ends
-        unknown = np.square(before.whitening @ self.phi.T).sum(axis=0)
+        unknown = before.variance_of(self.phi)
         return Lines.at(self.encoding.residual.width, unknown, noise, clips=clips)
 
     def squares(self, before: Posterior, noise: float) -> Floats:
@@ -105,7 +113,7 @@ class Heard:
         if not self.encoding.lift:
             return np.ones(len(self.phi))
         line = self.lines(before, noise)
-        unknown = np.square(before.whitening @ self.phi.T).sum(axis=0)
+        unknown = before.variance_of(self.phi)
         moved = self.phi @ (before.coefficients - self.encoding.residual.prediction)
         square = line.variance + np.square(line.slope) * (unknown + np.square(moved))
         return np.minimum(square / self.encoding.residual.width**2, 1.0)
@@ -140,11 +148,11 @@ class Heard:
         )
         if not self.encoding.lift or self.sums is None:
             return likely
-        level = 1.0 - float(self.weights @ self.squares(before, noise))
-        expected = self.geometry.across + self.geometry.excess * level
-        excess = float(self.sums.second[-1, -1]) / self.reports - expected
-        # The square of a coordinate on the sphere has about twice the square of its mean.
-        return likely - 0.5 * self.reports * excess**2 / (2.0 * expected**2)
+        shape, expected = self.geometry, float(self.weights @ self.squares(before, noise))
+        miss_of_squares = shape.excess * (self.size_of_residuals - expected)
+        # The square of a coordinate on the sphere varies by about twice the square of its mean.
+        last = shape.across + shape.excess * (1.0 - expected)
+        return likely - 0.5 * self.reports * miss_of_squares**2 / (2.0 * last**2)
 
     @property
     def _first(self) -> Floats:
@@ -156,4 +164,4 @@ class Heard:
 def _shortened(mean: Floats, second: Floats) -> Floats:
     """mean mean^T, never so large that nothing is left of the covariance."""
     share = float(mean @ cho_solve(cho_factor(second, lower=True), mean))
-    return np.outer(mean, mean) * min(1.0, 0.5 / max(share, 1e-12))
+    return mean[:, None] * mean * min(1.0, 0.5 / max(share, 1e-12))
