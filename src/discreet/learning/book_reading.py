@@ -156,9 +156,8 @@ class Heard:
 
     @property
     def _first(self) -> Floats:
-        if self.sums is None:
-            return np.zeros(self.g.shape[1])
-        return self.sums.first[: self.g.shape[1]]
+        directions = len(self.encoding.directions)
+        return np.zeros(directions) if self.sums is None else self.sums.first[:directions]
 
 
 def _shortened(mean: Floats, second: Floats) -> Floats:
