@@ -17,7 +17,7 @@ from scipy.linalg import svd
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.arrays import Floats
-from discreet.learning.belief import AT_ENDS, Belief, Spending
+from discreet.learning.belief import Belief, Spending
 from discreet.learning.book_reading import Heard
 from discreet.learning.crowds import crowd_of
 from discreet.learning.epoch import Epoch
@@ -87,10 +87,10 @@ class BookBelief(ReportBelief):
         return Went(crowd.phi, crowd.weights(self.law), crowd.psi)
 
     def _lifts(self) -> tuple[bool, ...]:
-        """With the lift a first epoch also tells how large rewards are; signs do at the ends."""
-        if self.scales.at_ends:
-            return (False,)
-        return (True,) if self.scales.asked == 0 else (False, True)
+        """The lift tells how large rewards are until that is known; signs do at the ends."""
+        if self._is_undecided:
+            return (True,)
+        return (False,) if self.scales.at_ends else (False, True)
 
     def _directions(self, went: Went) -> list[Floats]:
         """Directions that differ most between these people, first few."""
@@ -137,9 +137,8 @@ class BookBelief(ReportBelief):
         learnt = self._with_law(self._heard(went, encoding, reports, sums), went.psi)
         went = learnt._went_as_before(self, epoch.policy, release.asks)
         heard, before = learnt._heard(went, encoding, reports, sums), self.posterior
-        if self._is_blank and encoding.lift:
-            ends = heard.size_of_residuals > AT_ENDS
-            learnt = replace(learnt, scales=replace(learnt.scales, at_ends=ends))
+        if self._is_undecided and encoding.lift:
+            learnt = learnt._with_extent(*heard.size_of_residuals)
             heard = learnt._heard(went, encoding, reports, sums)
         learnt = learnt._heard_from(reports, lambda noise: heard.evidence(before, noise))
         return learnt._learnt(*heard.told(before, learnt.scales.noise))

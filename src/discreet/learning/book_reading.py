@@ -18,6 +18,7 @@ People are drawn independently, so this covariance has all of it: who came, rewa
 It is not isotropic, and reading it as if it were makes runs sure of what they do not know.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -95,12 +96,19 @@ class Heard:
         return Geometry.of(self.encoding.cap, self.encoding.dimension)
 
     @property
-    def size_of_residuals(self) -> float:
-        """E[h^2 / w^2], as the lift's entry of E[u u^T] tells it: k_2 + (k_1 - k_2) (1 - it)."""
+    def size_of_residuals(self) -> tuple[float, float]:
+        """E[h^2 / w^2] by the lift's entry of E[u u^T], and the variance of this estimate.
+
+        That entry is k_2 + (k_1 - k_2) (1 - E[h^2 / w^2]); the square of a coordinate of a sphere
+        varies by 2 (D - 1) / (D + 2) times the square of its mean.
+        """
         if self.sums is None or not self.encoding.lift:
-            return 0.0
+            return 0.0, math.inf
+        shape, d = self.geometry, self.encoding.dimension
         last = float(self.sums.second[-1, -1]) / self.reports
-        return 1.0 - (last - self.geometry.across) / self.geometry.excess
+        middle = shape.across + shape.excess / 2.0
+        variance = 2.0 * (d - 1.0) / (d + 2.0) * middle**2 / self.reports
+        return 1.0 - (last - shape.across) / shape.excess, variance / shape.excess**2
 
     def lines(self, before: Posterior, noise: float) -> Lines:
         """How each person's residual depends on f."""
@@ -148,11 +156,9 @@ class Heard:
         )
         if not self.encoding.lift or self.sums is None:
             return likely
-        shape, expected = self.geometry, float(self.weights @ self.squares(before, noise))
-        miss_of_squares = shape.excess * (self.size_of_residuals - expected)
-        # The square of a coordinate on the sphere varies by about twice the square of its mean.
-        last = shape.across + shape.excess * (1.0 - expected)
-        return likely - 0.5 * self.reports * miss_of_squares**2 / (2.0 * last**2)
+        size, variance = self.size_of_residuals
+        expected = float(self.weights @ self.squares(before, noise))
+        return likely - 0.5 * (size - expected) ** 2 / variance
 
     @property
     def _first(self) -> Floats:

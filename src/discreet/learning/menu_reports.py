@@ -44,6 +44,13 @@ class Rows:
         phi = plan.map(epoch.policy.menu[seen])
         return cls(encoding, phi, counts[seen], cross[seen], float(spread.sum()))
 
+    @property
+    def size_of_residuals(self) -> tuple[float, float]:
+        """E[h^2 / w^2] over all answers, and the variance of this estimate."""
+        total, width = float(self.counts.sum()), self.encoding.residual.width
+        half = square_variances(self.encoding, np.array([width**2 / 2.0]))
+        return self.spread / total / width**2, float(half[0]) / total / width**4
+
     def observed(self, before: Posterior, noise: float, *, clips: bool) -> tuple[Floats, Floats]:
         """(n_j slope_j, Var[error_j]) where rewards have this variance around f."""
         unknown, moved = before.variance_of(self.phi), self._moved(before)

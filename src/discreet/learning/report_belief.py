@@ -15,12 +15,12 @@ import numpy as np
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.arrays import Floats
-from discreet.learning.belief import AT_ENDS, Belief, Spending
+from discreet.learning.belief import Belief, Spending
 from discreet.learning.epoch import Epoch
 from discreet.learning.menu_reports import Rows
 from discreet.learning.policy import Policy
 from discreet.learning.posterior import Posterior
-from discreet.learning.scales_by_evidence import NOISES, Volatility, likely_shape
+from discreet.learning.scales_by_evidence import NOISES, Extent, Volatility, likely_shape
 from discreet.privacy.interval import IntervalEncoding
 
 
@@ -29,11 +29,21 @@ class ReportBelief(Belief):
     """A belief whose scales are chosen by evidence."""
 
     volatility: Volatility = field(default_factory=Volatility.before, kw_only=True)
+    extent: Extent = field(default=Extent(), kw_only=True)
 
     @property
-    def _is_blank(self) -> bool:
-        """Whether nothing was ever told: rewards may still lie at the ends of their range."""
-        return self.scales.asked == 0 and self.plan.prior is None
+    def _is_undecided(self) -> bool:
+        """Whether rewards may still lie at the ends of their range."""
+        return self.plan.prior is None and self.extent.at_ends is None
+
+    def _with_extent(self, size: float, variance: float) -> Self:
+        """After an estimate of E[h^2], of this variance; undecided is taken for at the ends.
+
+        Rewards are then neither predicted nor clipped, which is right for both.
+        """
+        extent = self.extent.told(size, variance)
+        at_ends = extent.at_ends is not False
+        return replace(self, extent=extent, scales=replace(self.scales, at_ends=at_ends))
 
     def _heard_from(self, reports: int, evidence: Callable[[float], float]) -> Self:
         """After so many reports, which say how likely each variance of rewards is."""
@@ -86,9 +96,8 @@ class MenuBelief(ReportBelief):
             return self
         rows, clips = Rows.of(self.plan, epoch, encoding, release), encoding.residual.clips
         learnt, before = self, self.posterior
-        if self._is_blank:
-            ends = rows.spread > AT_ENDS * rows.counts.sum()
-            learnt = replace(self, scales=replace(self.scales, at_ends=bool(ends)))
+        if self._is_undecided:
+            learnt = self._with_extent(*rows.size_of_residuals)
         learnt = learnt._heard_from(
             release.reports, lambda noise: rows.evidence(before, noise, clips=clips)
         )
