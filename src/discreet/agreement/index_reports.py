@@ -36,6 +36,11 @@ class IndexReports:
         return self.privacy.epsilon_per_round
 
     @property
+    def book_size(self) -> int:
+        """N: how many codewords there are."""
+        return self.codewords or CODEWORDS
+
+    @property
     def is_shuffled(self) -> bool:
         """Whether reports are mixed before anyone can read them."""
         return isinstance(self.privacy, ShuffledDP)
@@ -54,7 +59,7 @@ class IndexReports:
         """
         if not isinstance(self.privacy, ShuffledDP):
             return self.report_epsilon
-        return _level(self.privacy, kind, dimension, group, self.codewords or CODEWORDS)
+        return _level(self.privacy, kind, dimension, group, self.book_size)
 
     def cap_of(self, kind: type[Indexed], dimension: int, group: int = 1) -> Cap:
         """N, K and p of the plan's reports; a codebook's K depends on its dimension alone.
@@ -63,7 +68,7 @@ class IndexReports:
         them out by itself: they are what its privacy rests on.
         """
         level = self.level_of(kind, dimension, group)
-        return _cap(kind, level, dimension, self.codewords or CODEWORDS)
+        return _cap(kind, level, dimension, self.book_size)
 
     @property
     def promised(self) -> Privacy:

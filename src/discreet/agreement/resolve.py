@@ -350,7 +350,9 @@ def needs_leading(plan: Arguments) -> bool:
     joint = isinstance(plan.privacy, JointDP) and plan.privacy.protect == "decisions"
     alone = isinstance(plan.privacy, LocalDP) and plan.privacy.delta is None
     people = plan.decisions == "context" and plan.encoding in DIRECTED
-    return (people and (joint or alone)) or _together(plan.kernel, plan.domain.dimension) > MOST_GRIDDED
+    if people and (joint or alone):
+        return True
+    return _together(plan.kernel, plan.domain.dimension) > MOST_GRIDDED
 
 
 def _together(kernel: Kernel, dimension: int) -> int:
