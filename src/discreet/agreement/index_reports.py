@@ -34,12 +34,17 @@ class IndexReports:
             raise TypeError("only reports that are indices cost a pure epsilon")
         return self.privacy.epsilon_per_round
 
+    @property
+    def book_size(self) -> int:
+        """N: how many codewords reports are chosen from."""
+        return self.codewords or CODEWORDS
+
     def cap_of(self, kind: type[Indexed], dimension: int) -> Cap:
         """N, K and p of the plan's reports; a codebook's K depends on its dimension alone.
 
         A client works them out by itself: they are what its privacy rests on.
         """
-        return _cap(kind, self.report_epsilon, dimension, self.codewords or CODEWORDS)
+        return _cap(kind, self.report_epsilon, dimension, self.book_size)
 
     @property
     def promised(self) -> Privacy:

@@ -15,8 +15,8 @@ from discreet.agreement.prior import Prior
 from discreet.agreement.schedule import (
     Exploration,
     Schedule,
-    joint_schedule,
     index_schedule,
+    joint_schedule,
     local_schedule,
     personal_schedule,
 )
@@ -346,7 +346,9 @@ def needs_leading(plan: Arguments) -> bool:
     joint = isinstance(plan.privacy, JointDP) and plan.privacy.protect == "decisions"
     alone = isinstance(plan.privacy, LocalDP) and plan.privacy.delta is None
     people = plan.decisions == "context" and plan.encoding in DIRECTED
-    return (people and (joint or alone)) or _together(plan.kernel, plan.domain.dimension) > MOST_GRIDDED
+    return (people and (joint or alone)) or _together(
+        plan.kernel, plan.domain.dimension
+    ) > MOST_GRIDDED
 
 
 def _together(kernel: Kernel, dimension: int) -> int:

@@ -61,7 +61,14 @@ class BookBelief(ReportBelief):
         unknown = float(went.weights @ _variance(self.posterior, went.phi))
         residual = self._next_residual(unknown)
         options = [
-            CodebookEncoding.fit(residual, each, self.plan.report_epsilon, NO_SEED, lift=lift)
+            CodebookEncoding.fit(
+                residual,
+                each,
+                self.plan.report_epsilon,
+                NO_SEED,
+                lift=lift,
+                size=self.plan.book_size,
+            )
             for each in self._directions(went)
             for lift in self._lifts()
         ]

@@ -36,9 +36,7 @@ class Rows:
     spread: float
 
     @classmethod
-    def of(
-        cls, plan: Plan, epoch: Epoch, encoding: IntervalEncoding, release: Release
-    ) -> "Rows":
+    def of(cls, plan: Plan, epoch: Epoch, encoding: IntervalEncoding, release: Release) -> "Rows":
         """Of an epoch's release."""
         counts, cross, spread = encoding.decode(release.integers)
         seen = counts > 0

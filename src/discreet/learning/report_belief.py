@@ -39,7 +39,8 @@ class ReportBelief(Belief):
         """Residuals from the current prediction."""
         plan = self.plan
         unknown = float(self.posterior.variance(policy.menu).mean())
-        return IntervalEncoding.fit(self._next_residual(unknown), len(policy.menu), plan.report_epsilon)
+        residual, rows = self._next_residual(unknown), len(policy.menu)
+        return IntervalEncoding.fit(residual, rows, plan.report_epsilon, size=plan.book_size)
 
     def expected(self, asks: int, policy: Policy) -> Posterior:
         """The posterior, but for its mean, after an epoch of so many asks under a policy."""
