@@ -182,7 +182,7 @@ class Belief:
     def _next_residual(self, unknown: float) -> Residual:
         """Clipped about where answers will fall; never clipped where they lie at the ends."""
         plan, at_ends = self.plan, self.scales.at_ends
-        if at_ends and (plan.encode_with.exact_gram or plan.is_local):
+        if at_ends and (plan.is_local or plan.encode_with.exact_gram):
             return Residual(np.zeros(plan.map.dimension), 1.0)
         width = self.spending.width_in_stds * math.sqrt(unknown + self.scales.noise)
         width = 1.0 if at_ends else min(1.0, max(SMALLEST_WIDTH, width))
