@@ -7,7 +7,7 @@ from discreet import checks
 from discreet.errors import InvalidArgument
 from discreet.privacy.book import CODEWORDS, best_cap, contraction
 from discreet.privacy.budget import LocalDP, Privacy
-from discreet.privacy.cap import MOST_CODEWORDS, Cap
+from discreet.privacy.cap import LARGEST_EPSILON, MOST_CODEWORDS, SMALLEST_EPSILON, Cap
 from discreet.privacy.encodings import INDEXED, Encoding, EncodingChoice, Indexed
 from discreet.privacy.interval import TYPICAL, best_window, window_variance
 from discreet.privacy.shuffled import ShuffledDP
@@ -70,6 +70,11 @@ class IndexReports:
         level = self.level_of(kind, dimension, group)
         return _cap(kind, level, dimension, self.book_size)
 
+    def check_caps(self) -> None:
+        """Refuse an epsilon that no threshold keeps."""
+        for kind in (kind for name, kind in INDEXED.items() if name == self.encoding):
+            self.cap_of(kind, 1)
+
     @property
     def promised(self) -> Privacy:
         """What the plan keeps: of reports that are indices, no delta, whatever was asked for."""
@@ -115,6 +120,24 @@ def codewords_of(written: int | None, encoding: EncodingChoice, *, fill: bool) -
         words = f"an even number between 16 and {MOST_CODEWORDS}"
         raise InvalidArgument("codewords", words, size)
     return size
+
+
+def tells_more(privacy: Privacy, *, box: bool) -> bool:
+    """Whether reports that are indices are the default: where they tell a residual better.
+
+    Without delta, or mixed, they are the only ones; with one they are compared with Gaussian noise, which
+    tells h with 4 / mu^2 along directions that are known. A public rule: privacy is the same.
+
+    >>> [tells_more(LocalDP(epsilon, 0.1), box=True) for epsilon in (0.5, 1.0, 8.0)]
+    [False, True, True]
+    >>> tells_more(LocalDP(0.5, 1e-6), box=True), tells_more(LocalDP(1.0, 0.1), box=False)
+    (True, False)
+    """
+    if not isinstance(privacy, LocalDP) or privacy.delta is None:
+        return isinstance(privacy, LocalDP | ShuffledDP)
+    if not SMALLEST_EPSILON <= privacy.epsilon_per_round <= LARGEST_EPSILON:
+        return False
+    return index_variance(privacy, box=box) < 4.0 / privacy.mu_per_round**2
 
 
 def index_variance(promise: LocalDP, *, box: bool) -> float:

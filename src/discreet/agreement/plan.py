@@ -214,9 +214,10 @@ class Plan(RewardUnits, IndexReports):
                 rewards=self.rewards,
                 private=not isinstance(self.privacy, NonPrivate),
             )
-        if (
-            not self.sends_indices and self.correlated is None
-        ):  # noise and sums fit 64 bits: said now, not at a release
+        # Noise and sums fit 64 bits, and a threshold keeps epsilon: said now, not at a release.
+        if self.sends_indices:
+            self.check_caps()
+        elif self.correlated is None:
             rounds = (self.horizon or MOST_ASKS) + self.expire_after
             nothing = Residual(np.zeros(self.map.dimension), 1.0)
             self.encode_with.fit(self.map, nothing, self.mu, 1.0, rounds)
