@@ -106,8 +106,8 @@ def test_vectors_one_bit_apart_are_told_apart_by_no_more_than_the_factor(vector,
 @pytest.mark.parametrize("nearest", [1, 3, 8])
 def test_a_hostile_book_leaves_every_index_possible_and_a_cap_of_k(book, nearest):
     with np.errstate(all="ignore"):
-        order, side = ranked(book, np.array([0.6, 0.8]), nearest)
-    indices = [index_at(order, side, nearest, place) for place in range(16)]
+        order, scores = ranked(book, np.array([0.6, 0.8]), nearest)
+    indices = [index_at(order, scores, nearest, place) for place in range(16)]
     assert sorted(indices) == list(range(16))
 
 

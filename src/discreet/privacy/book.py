@@ -118,8 +118,8 @@ def _reach(share: float, dimension: int) -> float:
 # -- the nearest few
 
 
-def ranked(floats: Floats, vector: Floats, nearest: int) -> tuple[Indices, Indices]:
-    """The pairs of a half book, those of the cap first, and which of each pair is on v's side.
+def ranked(floats: Floats, vector: Floats, nearest: int) -> tuple[Indices, Floats]:
+    """The pairs of a half book, those of the cap first, and <u, v> of each: on which side v is.
 
     The nearest K <= N / 2 of u and -u are, of the K largest |<u, v>|, those on the side of v. What
     comes back is always a permutation of the pairs, also for ties, zeros and NaN: so a cap always
@@ -128,10 +128,10 @@ def ranked(floats: Floats, vector: Floats, nearest: int) -> tuple[Indices, Indic
     with np.errstate(all="ignore"):  # what is no number is ranked somewhere, and nobody hears of it
         scores = floats @ vector
     order = np.argpartition(np.abs(scores), len(scores) - nearest)[::-1]
-    return order, (scores < 0.0).astype(np.intp)
+    return order, scores
 
 
-def index_at(order: Indices, side: Indices, nearest: int, place: int) -> int:
+def index_at(order: Indices, scores: Floats, nearest: int, place: int) -> int:
     """The index at a place: 0 .. K - 1 in the cap, K .. 2 K - 1 opposite, the other pairs after.
 
     It runs through every index once as the place runs from 0 to N - 1, whatever the scores were.
@@ -139,6 +139,6 @@ def index_at(order: Indices, side: Indices, nearest: int, place: int) -> int:
     half = len(order)
     if place < 2 * nearest:
         pair = int(order[place % nearest])
-        return pair + half * (int(side[pair]) ^ (place >= nearest))
+        return pair + half * (bool(scores[pair] < 0.0) ^ (place >= nearest))
     pair = int(order[nearest + (place - 2 * nearest) // 2])
     return pair + half * (place % 2)

@@ -153,12 +153,16 @@ class CodebookEncoding(IndexEncoding):
         """The index at each vector's place: the first K places are its cap."""
         found = np.empty(len(vectors), dtype=np.int64)
         floats, nearest = self.book[1], self.cap.nearest
+        if len(vectors) == 1:  # one person's device
+            order, scores = ranked(floats, vectors[0], nearest)
+            found[0] = index_at(order, scores, nearest, int(places[0]))
+            return found
         distinct, which = distinct_rows(vectors)
         members = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
         for vector, rounds in zip(distinct, members, strict=True):
-            order, side = ranked(floats, vector, nearest)
+            order, scores = ranked(floats, vector, nearest)
             for each in rounds.tolist():
-                found[each] = index_at(order, side, nearest, int(places[each]))
+                found[each] = index_at(order, scores, nearest, int(places[each]))
         return found
 
     # -- what sums of reports say
@@ -202,10 +206,10 @@ class CodebookEncoding(IndexEncoding):
         E[u | v] = (p / K - (1 - p) / (N - K)) sum of u over the cap        (all sum to 0)
         """
         floats, nearest = self.book[1], self.cap.nearest
-        order, side = ranked(floats, vector, nearest)
+        order, scores = ranked(floats, vector, nearest)
         pairs = order[:nearest]
         near = floats[pairs]
-        first = ((1.0 - 2.0 * side[pairs])[:, None] * near).sum(axis=0)
+        first = (np.where(scores[pairs] < 0.0, -1.0, 1.0)[:, None] * near).sum(axis=0)
         second = self.cap.excess * (near.T @ near) + float(self.cap.outside) * self._whole
         return BookSums(second, self.cap.excess * first)
 

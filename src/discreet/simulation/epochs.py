@@ -109,8 +109,13 @@ class IndexReports(Reports):
                 coins=rng.integers(1 << THRESHOLD_BITS, size=count),
                 places=_places(encoding.cap, count, rng),
             )
-            self._sums += encoding.statistics(indices, self._epoch.policy.rows(asks[some]))
+            sent = self.sent(points[some], indices)
+            self._sums += encoding.statistics(sent, self._epoch.policy.rows(asks[some]))
         self._reports += len(points)
+
+    def sent(self, points: Floats, indices: Integers) -> Integers:
+        """What devices of people at these actions send: what they drew, unless they lie."""
+        return indices
 
     def release(self) -> Release:
         """The sums: every index was drawn already."""
@@ -143,13 +148,16 @@ def play_study(
     study: Study,
     rounds: int,
     advance: Callable[[int], None] = lambda rounds: None,
+    *,
+    counting: Counting | None = None,
 ) -> tuple[Floats, Study]:
     """The regret of each round, and the study after them; it had not begun.
 
-    `advance` is called with the number of rounds just played.
+    `advance` is called with the number of rounds just played. `counting` is who counts the rounds:
+    by default the plan's own side.
     """
     plan, crowd, regrets = study.plan, Crowd(world, rounds), list[Floats]()
-    counting = _counting(plan, world.player)
+    counting = counting or _counting(plan, world.player)
     while rounds:
         epoch = study.next_epoch()
         study = study.opened(epoch)
