@@ -7,7 +7,7 @@ from discreet import checks
 from discreet.errors import InvalidArgument
 from discreet.privacy.book import CODEWORDS, best_cap, contraction
 from discreet.privacy.budget import LocalDP, Privacy
-from discreet.privacy.cap import MOST_CODEWORDS, Cap
+from discreet.privacy.cap import LARGEST_EPSILON, MOST_CODEWORDS, SMALLEST_EPSILON, Cap
 from discreet.privacy.encodings import INDEXED, Encoding, EncodingChoice, Indexed
 from discreet.privacy.interval import TYPICAL, best_window, window_variance
 
@@ -36,7 +36,7 @@ class IndexReports:
 
     @property
     def book_size(self) -> int:
-        """N: how many codewords there are."""
+        """N: how many codewords reports are chosen from."""
         return self.codewords or CODEWORDS
 
     def cap_of(self, kind: type[Indexed], dimension: int) -> Cap:
@@ -45,6 +45,11 @@ class IndexReports:
         A client works them out by itself: they are what its privacy rests on.
         """
         return _cap(kind, self.report_epsilon, dimension, self.book_size)
+
+    def check_caps(self) -> None:
+        """Refuse an epsilon that no threshold keeps."""
+        for kind in (kind for name, kind in INDEXED.items() if name == self.encoding):
+            self.cap_of(kind, 1)
 
     @property
     def promised(self) -> Privacy:
@@ -82,6 +87,24 @@ def codewords_of(written: int | None, encoding: EncodingChoice, *, fill: bool) -
         words = f"an even number between 16 and {MOST_CODEWORDS}"
         raise InvalidArgument("codewords", words, size)
     return size
+
+
+def tells_more(privacy: Privacy, *, box: bool) -> bool:
+    """Whether reports that are indices are the default: where they tell a residual better.
+
+    Without delta they are the only ones; with one they are compared with Gaussian noise, which
+    tells h with 4 / mu^2 along directions that are known. A public rule: privacy is the same.
+
+    >>> [tells_more(LocalDP(epsilon, 0.1), box=True) for epsilon in (0.5, 1.0, 8.0)]
+    [False, True, True]
+    >>> tells_more(LocalDP(0.5, 1e-6), box=True), tells_more(LocalDP(1.0, 0.1), box=False)
+    (True, False)
+    """
+    if not isinstance(privacy, LocalDP) or privacy.delta is None:
+        return isinstance(privacy, LocalDP)
+    if not SMALLEST_EPSILON <= privacy.epsilon_per_round <= LARGEST_EPSILON:
+        return False
+    return index_variance(privacy, box=box) < 4.0 / privacy.mu_per_round**2
 
 
 def index_variance(promise: LocalDP, *, box: bool) -> float:

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, get_args
 
 from discreet import checks
 from discreet.agreement.elimination import Elimination, doubling
-from discreet.agreement.index_reports import index_variance
+from discreet.agreement.index_reports import index_variance, tells_more
 from discreet.agreement.prior import Prior
 from discreet.agreement.schedule import (
     Exploration,
@@ -344,11 +344,10 @@ def needs_leading(plan: Arguments) -> bool:
     if needs_error(plan):
         return False
     joint = isinstance(plan.privacy, JointDP) and plan.privacy.protect == "decisions"
-    alone = isinstance(plan.privacy, LocalDP) and plan.privacy.delta is None
+    alone = tells_more(plan.privacy, box=False)
     people = plan.decisions == "context" and plan.encoding in DIRECTED
-    if people and (joint or alone):
-        return True
-    return _together(plan.kernel, plan.domain.dimension) > MOST_GRIDDED
+    together = _together(plan.kernel, plan.domain.dimension)
+    return (people and (joint or alone)) or together > MOST_GRIDDED
 
 
 def _together(kernel: Kernel, dimension: int) -> int:
@@ -364,7 +363,7 @@ def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:
         return "reward"
     if isinstance(plan.privacy, NonPrivate):
         return "gram"
-    if isinstance(plan.privacy, LocalDP) and plan.privacy.delta is None:
+    if plan.confidence != "theory" and tells_more(plan.privacy, box=plan.decisions == "box"):
         return "interval" if plan.decisions == "box" else "codebook"
     if plan.decisions == "box" and plan.noise is None:
         return "reward"

@@ -18,6 +18,7 @@ People are drawn independently, so this covariance has all of it: who came, rewa
 It is not isotropic, and reading it as if it were makes runs sure of what they do not know.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
