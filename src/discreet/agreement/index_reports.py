@@ -10,6 +10,7 @@ from discreet.privacy.budget import LocalDP, Privacy
 from discreet.privacy.cap import LARGEST_EPSILON, MOST_CODEWORDS, SMALLEST_EPSILON, Cap
 from discreet.privacy.encodings import INDEXED, Encoding, EncodingChoice, Indexed
 from discreet.privacy.interval import TYPICAL, best_window, window_variance
+from discreet.privacy.shuffled import ShuffledDP
 
 #: A codebook is compared with Gaussian noise as if it had so many directions.
 TYPICAL_DIRECTIONS = 8
@@ -39,12 +40,35 @@ class IndexReports:
         """N: how many codewords reports are chosen from."""
         return self.codewords or CODEWORDS
 
-    def cap_of(self, kind: type[Indexed], dimension: int) -> Cap:
+    @property
+    def is_shuffled(self) -> bool:
+        """Whether reports are mixed before anyone can read them."""
+        return isinstance(self.privacy, ShuffledDP)
+
+    @property
+    def shuffled(self) -> ShuffledDP:
+        """What is promised of mixed reports."""
+        if not isinstance(self.privacy, ShuffledDP):
+            raise TypeError("reports of this plan are not mixed")
+        return self.privacy
+
+    def level_of(self, kind: type[Indexed], dimension: int, group: int = 1) -> Fraction:
+        """The epsilon of one report by itself, in an epoch whose smallest group has so many asks.
+
+        Where reports are mixed it is larger than what is promised, and grows with the group.
+        """
+        if not isinstance(self.privacy, ShuffledDP):
+            return self.report_epsilon
+        return _level(self.privacy, kind, dimension, group, self.book_size)
+
+    def cap_of(self, kind: type[Indexed], dimension: int, group: int = 1) -> Cap:
         """N, K and p of the plan's reports; a codebook's K depends on its dimension alone.
 
-        A client works them out by itself: they are what its privacy rests on.
+        Where reports are mixed, p depends on the smallest group of the epoch, too. A client works
+        them out by itself: they are what its privacy rests on.
         """
-        return _cap(kind, self.report_epsilon, dimension, self.book_size)
+        level = self.level_of(kind, dimension, group)
+        return _cap(kind, level, dimension, self.book_size)
 
     def check_caps(self) -> None:
         """Refuse an epsilon that no threshold keeps."""
@@ -58,12 +82,14 @@ class IndexReports:
             return self.privacy.pure
         return self.privacy
 
-    def allows_index(self, encoding: Encoding | Indexed) -> bool:
+    def allows_index(self, encoding: Encoding | Indexed, group: int = 1) -> bool:
         """Whether an epoch's reports are drawn exactly as the plan says."""
         kinds = [kind for name, kind in INDEXED.items() if name == self.encoding]
         if not isinstance(encoding, Indexed) or type(encoding) not in kinds:
             return False
-        cap = self.cap_of(type(encoding), encoding.dimension)
+        cap = self.cap_of(type(encoding), encoding.dimension, group)
+        if isinstance(self.privacy, ShuffledDP):
+            return encoding.cap == cap and self.privacy.allows(cap, group)
         return encoding.cap == cap and cap.is_within(self.report_epsilon)
 
 
@@ -72,6 +98,13 @@ def _cap(kind: type[Indexed], epsilon: Fraction, dimension: int, size: int) -> C
     if kind is INDEXED["codebook"]:
         return best_cap(epsilon, dimension, size)
     return best_window(epsilon, size)
+
+
+@lru_cache(maxsize=1024)
+def _level(
+    privacy: ShuffledDP, kind: type[Indexed], dimension: int, group: int, size: int
+) -> Fraction:
+    return privacy.level(group, lambda level: _cap(kind, level, dimension, size))
 
 
 def codewords_of(written: int | None, encoding: EncodingChoice, *, fill: bool) -> int | None:

@@ -46,6 +46,7 @@ from discreet.privacy.correlation import BLT
 from discreet.privacy.cost import GaussianPrivacy, PrivacyCost, PurePrivacy
 from discreet.privacy.encodings import ENCODINGS, Encoding, EncodingChoice, EncodingName, Indexed
 from discreet.privacy.looks import ONE_LOOK, Looks
+from discreet.privacy.shuffled import ShuffledDP
 from discreet.privacy.streams import NoiseChoice, Stream, fitted_buffers
 from discreet.storage import canonical
 
@@ -197,6 +198,7 @@ class Plan(RewardUnits, IndexReports):
         if self.schedule is None:  # the mu of correlated noise depends on it
             mu = None if self.noise is not None or self.sends_indices else self.mu
             self._resolve("schedule", resolve.schedule_of(self, self.map, mu))
+        resolve.check_mixable(self.schedule, self.privacy)
         if self.noise == "blt" and self.buffers is None:
             self._resolve("buffers", fitted_buffers(self._releases))
         self._resolve("exploration", self.exploration or resolve.exploration_of(self))
@@ -274,7 +276,7 @@ class Plan(RewardUnits, IndexReports):
     @property
     def is_local(self) -> bool:
         """Whether every round is a report with noise of its own."""
-        return isinstance(self.privacy, LocalDP)
+        return isinstance(self.privacy, LocalDP | ShuffledDP)
 
     @property
     def guarantee(self) -> str:
@@ -315,6 +317,8 @@ class Plan(RewardUnits, IndexReports):
         privacy = self.privacy
         if isinstance(privacy, NonPrivate):
             return None
+        if isinstance(privacy, ShuffledDP):
+            return privacy.cost
         if self.sends_indices:
             return PurePrivacy(privacy.epsilon)
         releases = (1 if self.is_local else 2) * privacy.rounds_per_user
@@ -332,17 +336,19 @@ class Plan(RewardUnits, IndexReports):
         """
         if isinstance(self.privacy, NonPrivate) or self.cost is None:
             return None
-        if not isinstance(self.cost, GaussianPrivacy):
+        if isinstance(self.privacy, ShuffledDP) or not isinstance(self.cost, GaussianPrivacy):
             raise TypeError("reports of this plan are indices: they cost an epsilon, and no mu")
         return self.privacy.per_round(self.cost.mu) * (1.0 - 1e-9)
 
-    def allows(self, encoding: Encoding | Indexed) -> bool:
+    def allows(self, encoding: Encoding | Indexed, group: int = 1) -> bool:
         """Whether an epoch with this encoding keeps the promise; a hair is for rounding alone.
+
+        `group` is how many asks its smallest group has, among which reports that are mixed hide.
 
         Where noise is correlated all epochs have one encoding, and no other will do.
         """
         if self.sends_indices or isinstance(encoding, Indexed):
-            return self.allows_index(encoding)
+            return self.allows_index(encoding, group)
         if self.mu is None:
             return True
         if type(encoding) is not self.encode_with or not encoding.is_noisy:

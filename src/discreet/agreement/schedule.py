@@ -1,7 +1,7 @@
 """When a study looks, and how it trades learning for reward: parts of a plan."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from discreet import checks
 from discreet.domain.box import Box
 from discreet.features.maps import FeatureMap
+from discreet.storage import canonical
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Schedule:
     A short first epoch finds the level and the spread of rewards, so that the second, which
     fills the domain, gets less noise; without `second`, growth begins after the first. Without
     growth (1) every later epoch is one ask: `Schedule(1, growth=1.0)` releases in every round.
+    With `least` no later epoch is shorter.
 
     >>> Schedule(first=20, growth=1.1).length(0), Schedule(first=20, growth=1.1).length(1000)
     (20, 100)
@@ -28,11 +30,14 @@ class Schedule:
     first: int
     growth: float = 1.1
     second: int | None = None
+    least: int | None = field(default=None, metadata=canonical.OPTIONAL)
 
     def __post_init__(self) -> None:
         first = checks.count("schedule.first", self.first)
         if self.second is not None:
             object.__setattr__(self, "second", checks.count("schedule.second", self.second))
+        if self.least is not None:
+            object.__setattr__(self, "least", checks.count("schedule.least", self.least))
         growth = checks.number("schedule.growth", self.growth, at_least=1.0)
         object.__setattr__(self, "first", first)
         object.__setattr__(self, "growth", growth)
@@ -43,7 +48,7 @@ class Schedule:
             return self.first
         if asked == self.first and self.second is not None:
             return self.second
-        return max(1, math.ceil(round((self.growth - 1) * asked, 9)))
+        return max(self.least or 1, math.ceil(round((self.growth - 1) * asked, 9)))
 
     def releases(self, asks: int) -> int:
         """How many epochs so many asks take.
@@ -154,6 +159,15 @@ def local_schedule(mu: float, domain: Box, features: FeatureMap, *, box: bool) -
         level = max(25, math.ceil((8 / mu) ** 2))
         return Schedule(level, growth=1.3, second=max(least, typical))
     return Schedule(max(least, typical), growth=1.1 + 0.3 / max(1.0, mu))
+
+
+def shuffled_schedule(shortest: int) -> Schedule:
+    """Where reports are mixed: epochs that can be handed up, and grow.
+
+    The noise of a group hardly grows with its people, so longer epochs tell more; and the first,
+    which fills the domain, is no longer than it must be.
+    """
+    return Schedule(shortest, growth=1.2, least=shortest)
 
 
 def index_schedule(variance: float, plan: Asked, features: FeatureMap) -> Schedule:

@@ -69,15 +69,19 @@ class BookBelief(ReportBelief):
         unknown = float(went.weights @ self.posterior.variance_of(went.phi))
         residual = self._next_residual(unknown)
         options = [
-            self._encoding(residual, each, lift=lift)
+            self._encoding(residual, each, length, lift=lift)
             for each in self._directions(went)
             for lift in self._lifts()
         ]
         return min(options, key=lambda each: self._left(went, each, length))
 
-    def _encoding(self, residual: Residual, directions: Floats, *, lift: bool) -> CodebookEncoding:
-        epsilon, size = self.plan.report_epsilon, self.plan.book_size
-        return CodebookEncoding.fit(residual, directions, epsilon, NO_SEED, lift=lift, size=size)
+    def _encoding(
+        self, residual: Residual, directions: Floats, length: int, *, lift: bool
+    ) -> CodebookEncoding:
+        plan, dimension = self.plan, len(directions) + lift
+        level = plan.level_of(CodebookEncoding, dimension, length)  # all of an epoch are one group
+        size = plan.book_size
+        return CodebookEncoding.fit(residual, directions, level, NO_SEED, lift=lift, size=size)
 
     def _went(self, policy: Policy, asks: int) -> Went:
         """Where the people of an epoch go: by its menu, or by the law of who comes."""

@@ -58,6 +58,8 @@ def open_epoch(plan: Plan, belief: Believed, *, number: int, first: int, previou
     if length < 1:
         raise StudyEnded("the horizon is reached: there is no further epoch")
     policy = _policy(plan, belief, design=plan.is_design(first), length=length, key=previous)
+    if plan.is_shuffled and plan.decisions == "box":
+        policy = policy.merged(length)
     encoding = belief.encoding_for(first, length, policy)
     if isinstance(encoding, CodebookEncoding):  # a fresh book for every epoch
         encoding = replace(encoding, seed=book_seed(plan.digest, previous))

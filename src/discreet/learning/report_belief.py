@@ -78,8 +78,9 @@ class MenuBelief(ReportBelief):
     def encoding_for(self, first: int, length: int, policy: Policy) -> IntervalEncoding:
         """Residuals from the current prediction."""
         unknown = float(self.posterior.variance(policy.menu).mean())
-        residual, epsilon = self._next_residual(unknown), self.plan.report_epsilon
-        return IntervalEncoding.fit(residual, len(policy.menu), epsilon, size=self.plan.book_size)
+        asked = policy.asked(length)
+        cap = self.plan.cap_of(IntervalEncoding, 1, int(asked[asked > 0].min()))
+        return IntervalEncoding(self._next_residual(unknown), cap, len(policy.menu))
 
     def expected(self, asks: int, policy: Policy) -> Posterior:
         """The posterior, but for its mean, after an epoch of so many asks under a policy."""

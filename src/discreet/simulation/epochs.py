@@ -22,6 +22,7 @@ from discreet.learning.study import Study
 from discreet.privacy.budget import Simulation
 from discreet.privacy.cap import THRESHOLD_BITS, Cap
 from discreet.protocol.decisions import decide
+from discreet.protocol.handed_up import handed_up
 from discreet.protocol.tally import WIDER
 from discreet.simulation.people import People
 from discreet.simulation.worlds import Crowd, World
@@ -120,12 +121,13 @@ class IndexReports(Reports):
     def release(self) -> Release:
         """The sums: every index was drawn already."""
         epoch, count = self._epoch, self._reports
+        integers, reports = handed_up(self._plan, epoch, self._sums, count)
         return Release(
             epoch=epoch.digest,
             previous=epoch.previous,
             asks=count,
-            reports=count,
-            integers=self._sums,
+            reports=reports,
+            integers=integers,
             private=False,
         )
 
