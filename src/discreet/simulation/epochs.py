@@ -8,6 +8,7 @@ at once, with the law of their sum. Everything here is seeded and therefore not 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -141,7 +142,9 @@ def _places(cap: Cap, count: int, rng: np.random.Generator) -> Integers:
 
 def begin(plan: Plan, spending: Spending | None = None) -> Study:
     """A simulated study that has not begun, with its budget spent in the usual way or another."""
-    belief = believed_before(plan) if spending is None else Belief.before(plan, spending)
+    belief = believed_before(plan)
+    if spending is not None and isinstance(belief, Belief):
+        belief = replace(belief, spending=spending)
     return Study.begun(belief, simulated=True)
 
 
