@@ -4,7 +4,8 @@ A mutant replaces `old`, which occurs once in the file, by `new`. Each of its ca
 node, must fail then. Who changes privacy code adds the mutants of what is new.
 """
 
-from dataclasses import dataclass
+from tests.mutants.index_mutants import INDEX_MUTANTS
+from tests.mutants.mutant import Mutant
 
 AUDIT = "tests/audit/test_roles.py::test_a_role_keeps_its_promise"
 GRAM, FOURIER, ANNOUNCED = (
@@ -15,17 +16,6 @@ DIRECTED = f"{AUDIT}[custodian, directed, looks 1]"
 SEARCH = "tests/promises/test_looks_sensitivity.py"
 DIRECTED_SEARCH = f"{SEARCH}::test_a_release_along_directions_moves_by_no_more_than_its_weights"
 CLIENT = f"{AUDIT}[client, gram]"
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One broken line."""
-
-    name: str
-    file: str
-    old: str
-    new: str
-    catchers: tuple[str, ...]
 
 
 MUTANTS = (
@@ -82,22 +72,22 @@ MUTANTS = (
     Mutant(
         "a quarter of the noise of a release",
         "trusted/mechanism.py",
-        "integers=noisy(totals, epoch.encoding.stds(plan.map), bits=bits)",
-        "integers=noisy(totals, np.maximum(epoch.encoding.stds(plan.map) / 4, 1024.0), bits=bits)",
+        "integers=noisy(totals, epoch.additive.stds(plan.map), bits=bits)",
+        "integers=noisy(totals, np.maximum(epoch.additive.stds(plan.map) / 4, 1024.0), bits=bits)",
         (GRAM,),
     ),
     Mutant(
         "no noise on a report",
         "trusted/mechanism.py",
-        "return noisy(own, epoch.encoding.stds(plan.map), bits=bits)",
-        "return noisy(own, 0 * epoch.encoding.stds(plan.map), bits=bits)",
+        "return noisy(own, epoch.additive.stds(plan.map), bits=bits)",
+        "return noisy(own, 0 * epoch.additive.stds(plan.map), bits=bits)",
         (CLIENT,),
     ),
     Mutant(
         "the reports of a batch share their noise",
         "trusted/mechanism.py",
-        "return noisy(own, epoch.encoding.stds(plan.map), bits=bits)",
-        "return own + noisy(0 * own[:1], epoch.encoding.stds(plan.map), bits=bits)",
+        "return noisy(own, epoch.additive.stds(plan.map), bits=bits)",
+        "return own + noisy(0 * own[:1], epoch.additive.stds(plan.map), bits=bits)",
         ("tests/trusted/test_mechanism.py::test_every_report_of_a_batch_has_noise_of_its_own",),
     ),
     Mutant(
@@ -303,8 +293,8 @@ MUTANTS = (
     ),
     Mutant(
         "finite precision takes nothing from delta",
-        "privacy/budget.py",
-        "left = delta - _share(slack, epsilon)",
+        "privacy/cost.py",
+        "left = delta - share_of(slack, epsilon)",
         "left = delta",
         (
             "tests/trusted/test_randomness.py::test_a_plan_pays_for_finite_precision_out_of_its_delta",
@@ -431,4 +421,5 @@ MUTANTS = (
         'False,\n            "decisions",',
         ("tests/learning/test_elimination.py::test_what_does_not_go_together_is_refused",),
     ),
+    *INDEX_MUTANTS,
 )
