@@ -4,7 +4,9 @@ A mutant replaces `old`, which occurs once in the file, by `new`. Each of its ca
 node, must fail then. Who changes privacy code adds the mutants of what is new.
 """
 
-from dataclasses import dataclass
+from tests.mutants.index_mutants import INDEX_MUTANTS
+from tests.mutants.mutant import Mutant
+from tests.mutants.shuffled_mutants import SHUFFLED_MUTANTS
 
 AUDIT = "tests/audit/test_roles.py::test_a_role_keeps_its_promise"
 GRAM, FOURIER, ANNOUNCED = (
@@ -15,19 +17,6 @@ DIRECTED = f"{AUDIT}[custodian, directed, looks 1]"
 SEARCH = "tests/promises/test_looks_sensitivity.py"
 DIRECTED_SEARCH = f"{SEARCH}::test_a_release_along_directions_moves_by_no_more_than_its_weights"
 CLIENT = f"{AUDIT}[client, gram]"
-SHUFFLER = "tests/trusted/test_shuffler.py"
-SHUFFLED_AUDIT = "tests/audit/test_shuffled.py"
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One broken line."""
-
-    name: str
-    file: str
-    old: str
-    new: str
-    catchers: tuple[str, ...]
 
 
 MUTANTS = (
@@ -84,22 +73,22 @@ MUTANTS = (
     Mutant(
         "a quarter of the noise of a release",
         "trusted/mechanism.py",
-        "integers=noisy(totals, epoch.encoding.stds(plan.map), bits=bits)",
-        "integers=noisy(totals, np.maximum(epoch.encoding.stds(plan.map) / 4, 1024.0), bits=bits)",
+        "integers=noisy(totals, epoch.additive.stds(plan.map), bits=bits)",
+        "integers=noisy(totals, np.maximum(epoch.additive.stds(plan.map) / 4, 1024.0), bits=bits)",
         (GRAM,),
     ),
     Mutant(
         "no noise on a report",
         "trusted/mechanism.py",
-        "return noisy(own, epoch.encoding.stds(plan.map), bits=bits)",
-        "return noisy(own, 0 * epoch.encoding.stds(plan.map), bits=bits)",
+        "return noisy(own, epoch.additive.stds(plan.map), bits=bits)",
+        "return noisy(own, 0 * epoch.additive.stds(plan.map), bits=bits)",
         (CLIENT,),
     ),
     Mutant(
         "the reports of a batch share their noise",
         "trusted/mechanism.py",
-        "return noisy(own, epoch.encoding.stds(plan.map), bits=bits)",
-        "return own + noisy(0 * own[:1], epoch.encoding.stds(plan.map), bits=bits)",
+        "return noisy(own, epoch.additive.stds(plan.map), bits=bits)",
+        "return own + noisy(0 * own[:1], epoch.additive.stds(plan.map), bits=bits)",
         ("tests/trusted/test_mechanism.py::test_every_report_of_a_batch_has_noise_of_its_own",),
     ),
     Mutant(
@@ -305,8 +294,8 @@ MUTANTS = (
     ),
     Mutant(
         "finite precision takes nothing from delta",
-        "privacy/budget.py",
-        "left = delta - _share(slack, epsilon)",
+        "privacy/cost.py",
+        "left = delta - share_of(slack, epsilon)",
         "left = delta",
         (
             "tests/trusted/test_randomness.py::test_a_plan_pays_for_finite_precision_out_of_its_delta",
@@ -433,102 +422,6 @@ MUTANTS = (
         'False,\n            "decisions",',
         ("tests/learning/test_elimination.py::test_what_does_not_go_together_is_refused",),
     ),
-    Mutant(
-        "a batch keeps the order in which people came",
-        "trusted/shuffler.py",
-        "else tuple(mixed(group))",
-        "else tuple(group)",
-        (
-            f"{SHUFFLER}::test_the_order_of_a_batch_is_not_the_order_in_which_people_came",
-            f"{SHUFFLED_AUDIT}::test_a_shuffler_keeps_its_promise",
-        ),
-    ),
-    Mutant(
-        "all batches are mixed alike",
-        "trusted/randomness.py",
-        "random.SystemRandom().shuffle(own)",
-        "random.Random(7).shuffle(own)",
-        ("tests/trusted/test_mixing.py::test_every_order_is_as_likely_as_any_other",),
-    ),
-    Mutant(
-        "a group of few reports is handed up",
-        "trusted/shuffler.py",
-        "() if promise.drops(len(group), asks) else",
-        "() if not group else",
-        (f"{SHUFFLER}::test_a_group_of_which_too_few_reported_is_left_out_and_others_are_not",),
-    ),
-    Mutant(
-        "a batch of few reports is handed up",
-        "trusted/shuffler.py",
-        "if len(self._boxes) < promise.minimum:",
-        "if not self._boxes:",
-        (f"{SHUFFLER}::test_a_batch_below_the_minimum_is_not_handed_up_and_the_study_goes_on",),
-    ),
-    Mutant(
-        "sums of a group of few reports come out of one process",
-        "protocol/handed_up.py",
-        "rows[list(map(promise.drops, answers, epoch.groups))] = 0",
-        "rows[[not each for each in answers]] = 0",
-        (f"{SHUFFLER}::test_a_bandit_leaves_out_what_a_shuffler_would_not_hand_up",),
-    ),
-    Mutant(
-        "a copied box counts again",
-        "trusted/shuffler.py",
-        "if report.box in self._boxes or any(",
-        "if any(",
-        (f"{SHUFFLER}::test_a_box_that_was_copied_is_refused",),
-    ),
-    Mutant(
-        "a shuffler takes reports for any key",
-        "trusted/shuffler.py",
-        "if report.key != self._opened.key:",
-        "if not report.key:",
-        (f"{SHUFFLER}::test_reports_of_another_epoch_or_for_another_key_are_refused",),
-    ),
-    Mutant(
-        "a client of a shuffled plan answers in the clear",
-        "trusted/client.py",
-        "if (offer.key is None) == self._plan.is_shuffled:",
-        "if offer.key is not None and not self._plan.is_shuffled:",
-        (f"{SHUFFLER}::test_a_client_of_a_shuffled_plan_sends_nothing_in_the_clear",),
-    ),
-    Mutant(
-        "dishonest people hide others",
-        "privacy/shuffled.py",
-        "self.honest * self.least(asks)",
-        "1.0 * self.least(asks)",
-        (
-            "tests/privacy/test_shuffled.py::test_what_is_allowed_keeps_the_promise_among_honest_reports_alone",
-        ),
-    ),
-    Mutant(
-        "people who were asked hide others, answered or not",
-        "privacy/shuffled.py",
-        "return math.ceil(round(self.answering * asks, 9))",
-        "return asks",
-        (
-            "tests/privacy/test_shuffled.py::test_what_is_allowed_keeps_the_promise_among_honest_reports_alone",
-        ),
-    ),
-    Mutant(
-        "the blanket has one person more",
-        "privacy/blanket.py",
-        "moved = _Law.of(people, either)",
-        "moved = _Law.of(people + 1, either)",
-        ("tests/privacy/test_blanket.py::test_the_accounting_equals_enumeration_of_every_batch",),
-    ),
-    Mutant(
-        "caps of the two worlds have something in common",
-        "privacy/blanket.py",
-        "apart = min(blanket.cap, blanket.size - blanket.cap)",
-        "apart = max(1, min(blanket.cap, blanket.size - blanket.cap) - 1)",
-        ("tests/privacy/test_blanket.py::test_the_accounting_equals_enumeration_of_every_batch",),
-    ),
-    Mutant(
-        "reports at the level of a larger crowd",
-        "agreement/index_reports.py",
-        "return privacy.level(group, lambda",
-        "return privacy.level(4 * group, lambda",
-        (f"{SHUFFLER}::test_reports_are_sent_at_a_level_that_the_smallest_group_hides",),
-    ),
+    *INDEX_MUTANTS,
+    *SHUFFLED_MUTANTS,
 )

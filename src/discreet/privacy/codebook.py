@@ -213,26 +213,20 @@ class CodebookEncoding(IndexEncoding):
         second = self.cap.excess * (near.T @ near) + float(self.cap.outside) * self._whole
         return BookSums(second, self.cap.excess * first)
 
-    @property
-    def average_variance(self) -> float:
-        """The variance of u in a direction of B, averaged over evenly spread g, at the h of least.
+    def average_variance(self, square: float = 1.0 / 9.0) -> float:
+        """The variance of u in a direction of B, averaged over evenly spread g.
 
-        Let q = h^2 / w^2, c = E[<u, v>] and m = E[<u, v>^2]; the rest of u is spread evenly over
-        what is orthogonal to v. Then r times the average is 1 - c^2 q without lift, as
-        ||u|| = 1, and with lift, where the last entry takes m (1 - q) + (1 - m) q / r,
+        Let residuals average to 0, with h^2 = q w^2 on average (`square`), and m = E[<u, v>^2]; the
+        rest of u is spread evenly over what is orthogonal to v. As ||u|| = 1, r times the average
+        is 1 without lift, and with it, where the last entry takes m (1 - q) + (1 - m) q / r,
 
-            1 - m (1 - q) - (1 - m) q / r - c^2 q.
-
-        Both are linear in q: least at q = 0 or at q = 1.
+            1 - m (1 - q) - (1 - m) q / r.
         """
         r = len(self.directions)
-        axis = np.eye(self.dimension)[-1]
-        second, first = self.moments_of(axis)
-        square, mean = float(second[-1, -1]), float(first[-1])
-        ends = [1.0 - mean**2]
-        if self.lift:
-            ends = [1.0 - square, 1.0 - (1.0 - square) / r - mean**2]
-        return max(min(ends), 0.0) / r
+        if not self.lift:
+            return 1.0 / r
+        second = float(self.moments_of(np.eye(self.dimension)[-1]).second[-1, -1])
+        return (1.0 - second * (1.0 - square) - (1.0 - second) * square / r) / r
 
     def _moments(self, g: Floats, level: float) -> BookSums:
         """The moments at a direction and at h / w, over the coin."""

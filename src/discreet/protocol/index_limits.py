@@ -22,9 +22,10 @@ std(x) ||R^-1/2 dv|| (`tally`). So, where the plan gives its scales and actions 
   Liars who get to choose their asks count as many as the rows they crowd have: k_j = n_j at worst,
   where the sum is (2 C w)^2 k / V.
 
-- *Codebook.* R is n S, S the average covariance of a report. dv is at most 2 k long, so
-  |d mean(x)| <= std(x) 2 k / sqrt(n s), s the smallest eigenvalue of S. Averaged over
-  directions s is `average_variance`, at most 1 / r: about 2 k sqrt(r / n).
+- *Codebook.* R is n S, S the average covariance of a report given f. dv is at most 2 k long, so
+  |d mean(x)| <= std(x) 2 k / sqrt(n s), s the smallest eigenvalue of S. Averaged over directions
+  that people fill evenly s is `average_variance`: 1 / r without lift, so the average is at most
+  2 k sqrt(r / n). Where S is far from even, liars who push along its smallest eigenvalue do more.
 """
 
 import math
@@ -78,7 +79,7 @@ class IndexLimits:
         """
         encoding = self.encoding
         if isinstance(encoding, CodebookEncoding):
-            moved = 2.0 * malicious / math.sqrt(encoding.average_variance)
+            moved = 2.0 * malicious / math.sqrt(encoding.average_variance())
             return moved, moved / math.sqrt(reports)
         furthest, least = encoding.furthest, encoding.variance(0.0)
         moved = 2.0 * malicious * furthest
