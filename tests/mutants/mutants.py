@@ -101,7 +101,7 @@ MUTANTS = (
     Mutant(
         "an epoch that is weaker than the plan is released",
         "trusted/mechanism.py",
-        "if not plan.allows(epoch.encoding):",
+        "if not plan.allows(epoch.encoding, epoch.smallest_group):",
         "if False:",
         (
             "tests/trusted/test_mechanism.py::test_an_epoch_that_is_weaker_than_the_plan_is_not_released",
