@@ -218,7 +218,7 @@ def test_studies_without_delta_add_up_their_epsilons(run, studies, ending):
     assert (known["mu"], known["pure_epsilon"], known["least_delta"]) == (None, 2.5, 0.0)
     _, out, _ = run("inspect", *paths)
     assert "Together: epsilon = 2.5 with delta = 0 for one person who takes part" in out
-    assert "LocalDP, epsilon = 0.5 at delta = 0, epsilon = 0.5 with delta = 0, at most 2" in out
+    assert "LocalDP, epsilon = 0.5 with delta = 0, at most 2" in out
     _, out, _ = run("inspect", f"pure.{ending}")
     assert "Budget: epsilon = 2 with delta = 0 for one person in at most 1 round." in out
     assert "Spent so far, at most: all of it" in out

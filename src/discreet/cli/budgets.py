@@ -229,10 +229,10 @@ def study_line(row: dict[str, Any]) -> str:
     line = f"Study {row['name']!r} ({row['path']}, {source}): "
     if (known := row["budget"]) is None:
         return line + "no privacy."
-    return line + (
-        f"{known['promise']}, epsilon = {known['epsilon']:g} at delta = {known['delta']:g}, "
-        f"{cost_words(known)}, at most {times_of(known)}."
-    )
+    promise = f"{known['promise']}, "
+    if known["mu"] is not None:
+        promise += f"epsilon = {known['epsilon']:g} at delta = {known['delta']:g}, "
+    return line + f"{promise}{cost_words(known)}, at most {times_of(known)}."
 
 
 def scope(found: dict[str, Any]) -> list[str]:
