@@ -5,7 +5,8 @@ actions and is told rewards. Each *epoch* is a block of asks under one frozen pu
 answers become integers, integers become sums, and one *release* an epoch updates the posterior
 from which the next epoch is made. A *study* is the public record of all that. Where nobody is
 trusted, each person's *client* sends randomised reports, and a *server* adds them; a *shuffler*
-between the two mixes them. Where one party is, it is a *custodian* of answers, and a *publisher* of its releases opens the epochs.
+between the two mixes them. Where one party is, it is a *custodian* of answers, and a *publisher* of
+its releases opens the epochs.
 """
 
 from importlib import import_module

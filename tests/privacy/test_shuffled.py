@@ -41,7 +41,7 @@ def test_reports_of_the_level_are_allowed_and_those_of_the_next_step_are_not(
 def test_what_is_allowed_keeps_the_promise_among_honest_reports_alone() -> None:
     privacy = ShuffledDP(1.0, 1e-6, answering=0.5, honest=0.7)
     cap = best_cap(privacy.level(1000, book(8)), 8, 1 << 14)
-    assert privacy.crowd(1000) == math.floor(0.7 * 500)
+    assert privacy.hiding(1000) == math.floor(0.7 * 500)
     assert Blanket(cap.size, cap.nearest, cap.share).epsilon(1e-6, 350) <= 1.0
     assert Blanket(cap.size, cap.nearest, cap.share).epsilon(1e-6, 300) > 1.0
 
@@ -59,7 +59,7 @@ def test_a_group_of_which_too_few_reported_is_dropped() -> None:
 
 def test_a_crowd_of_one_gets_what_is_promised_and_no_more() -> None:
     privacy = ShuffledDP(1.0, 1e-6, honest=0.1)
-    assert privacy.crowd(1) == 1
+    assert privacy.hiding(1) == 1
     assert privacy.level(1, book(8)) == 1
     assert ShuffledDP(0.7, 1e-6).level(1, book(8)) == Fraction(0.7)
 

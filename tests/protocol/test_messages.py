@@ -389,6 +389,7 @@ def golden():
     plan = Plan(
         domain=Box({"dose": (0, 10)}),
         privacy=LocalDP(2.0, 1e-3),
+        encoding="reward",
         kernel=SquaredExponential(0.5),
         schedule=Schedule(first=4, growth=1.5),
         horizon=40,

@@ -4,10 +4,12 @@ from fractions import Fraction
 from functools import lru_cache
 
 from discreet import checks
+from discreet.agreement.schedule import Schedule, check_mixable
 from discreet.errors import InvalidArgument
 from discreet.privacy.book import CODEWORDS, best_cap, contraction
-from discreet.privacy.budget import LocalDP, Privacy
+from discreet.privacy.budget import JointDP, LocalDP, Privacy
 from discreet.privacy.cap import LARGEST_EPSILON, MOST_CODEWORDS, SMALLEST_EPSILON, Cap
+from discreet.privacy.cost import PurePrivacy
 from discreet.privacy.encodings import INDEXED, Encoding, EncodingChoice, Indexed
 from discreet.privacy.interval import TYPICAL, best_window, window_variance
 from discreet.privacy.shuffled import ShuffledDP
@@ -22,6 +24,7 @@ class IndexReports:
     privacy: Privacy
     encoding: EncodingChoice
     codewords: int | None
+    schedule: Schedule | None
 
     @property
     def sends_indices(self) -> bool:
@@ -37,8 +40,13 @@ class IndexReports:
 
     @property
     def book_size(self) -> int:
-        """N: how many codewords reports are chosen from."""
+        """N: how many codewords there are."""
         return self.codewords or CODEWORDS
+
+    @property
+    def is_local(self) -> bool:
+        """Whether every round is a report with noise of its own."""
+        return isinstance(self.privacy, LocalDP | ShuffledDP)
 
     @property
     def is_shuffled(self) -> bool:
@@ -71,7 +79,9 @@ class IndexReports:
         return _cap(kind, level, dimension, self.book_size)
 
     def check_caps(self) -> None:
-        """Refuse an epsilon that no threshold keeps."""
+        """Refuse an epsilon that no threshold keeps, and epochs that could not be handed up."""
+        if self.schedule is not None and isinstance(self.privacy, ShuffledDP):
+            check_mixable(self.schedule, self.privacy.minimum)
         for kind in (kind for name, kind in INDEXED.items() if name == self.encoding):
             self.cap_of(kind, 1)
 
@@ -122,11 +132,22 @@ def codewords_of(written: int | None, encoding: EncodingChoice, *, fill: bool) -
     return size
 
 
+def is_pure(privacy: Privacy) -> bool:
+    """Whether every report has to be an index, which costs no delta by itself."""
+    alone = isinstance(privacy, LocalDP) and privacy.delta is None
+    return alone or isinstance(privacy, ShuffledDP)
+
+
+def index_cost(privacy: LocalDP | ShuffledDP | JointDP) -> PurePrivacy:
+    """What all of a person's reports cost, if they are indices."""
+    return privacy.cost if isinstance(privacy, ShuffledDP) else PurePrivacy(privacy.epsilon)
+
+
 def tells_more(privacy: Privacy, *, box: bool) -> bool:
     """Whether reports that are indices are the default: where they tell a residual better.
 
-    Without delta they are the only ones; with one they are compared with Gaussian noise, which
-    tells h with 4 / mu^2 along directions that are known. A public rule: privacy is the same.
+    Without delta, or mixed, they are the only ones; with one they are compared with Gaussian noise,
+    which tells h with 4 / mu^2 along directions that are known. A public rule: privacy is the same.
 
     >>> [tells_more(LocalDP(epsilon, 0.1), box=True) for epsilon in (0.5, 1.0, 8.0)]
     [False, True, True]
@@ -134,7 +155,7 @@ def tells_more(privacy: Privacy, *, box: bool) -> bool:
     (True, False)
     """
     if not isinstance(privacy, LocalDP) or privacy.delta is None:
-        return isinstance(privacy, LocalDP)
+        return isinstance(privacy, LocalDP | ShuffledDP)
     if not SMALLEST_EPSILON <= privacy.epsilon_per_round <= LARGEST_EPSILON:
         return False
     return index_variance(privacy, box=box) < 4.0 / privacy.mu_per_round**2

@@ -27,7 +27,7 @@ from discreet.agreement.beginning import (
 from discreet.agreement.cautions import cautions
 from discreet.agreement.correlated import Correlated, stream_of
 from discreet.agreement.elimination import Elimination
-from discreet.agreement.index_reports import IndexReports, codewords_of
+from discreet.agreement.index_reports import IndexReports, codewords_of, index_cost
 from discreet.agreement.plan_features import chosen_features
 from discreet.agreement.prior import Prior
 from discreet.agreement.resolve import MOST_ASKS, MOST_DRAWS, Confidence, Decisions
@@ -40,10 +40,10 @@ from discreet.errors import InvalidArgument
 from discreet.features.choose import FeatureChoice
 from discreet.features.kernels import Kernel, SquaredExponential, on_columns
 from discreet.features.maps import FeatureMap
-from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
+from discreet.privacy.budget import JointDP, NonPrivate, Privacy
 from discreet.privacy.clipping import Residual
 from discreet.privacy.correlation import BLT
-from discreet.privacy.cost import GaussianPrivacy, PrivacyCost, PurePrivacy
+from discreet.privacy.cost import GaussianPrivacy, PrivacyCost
 from discreet.privacy.encodings import ENCODINGS, Encoding, EncodingChoice, EncodingName, Indexed
 from discreet.privacy.looks import ONE_LOOK, Looks
 from discreet.privacy.shuffled import ShuffledDP
@@ -62,9 +62,10 @@ class Plan(RewardUnits, IndexReports):
     - `domain`, `kernel`: where the function lives and how smooth it is (lengthscales in units
       of the scaled domain).
     - `rewards`: the public range that rewards are clipped to.
-    - `privacy`: what is promised, `JointDP(epsilon, delta)`, or `LocalDP(epsilon)` where
-      nobody is trusted; `NonPrivate()` has to be written out. Under `protect="rewards"` contexts
-      and candidates must be declared public too, by `public_decisions=True`.
+    - `privacy`: what is promised, `JointDP(epsilon, delta)`, `ShuffledDP(epsilon, delta)`, or
+      `LocalDP(epsilon)` where nobody is trusted; `NonPrivate()` has to be written out. Under
+      `protect="rewards"` contexts and candidates must be declared public too, by
+      `public_decisions=True`.
     - `horizon`: the number of asks, or None when unknown.
     - `decisions`: what an ask may choose from: the whole `"box"`, the free coordinates under a
       `"context"`, or the `"candidates"` the user brings. By default `"context"` when the domain
@@ -198,7 +199,6 @@ class Plan(RewardUnits, IndexReports):
         if self.schedule is None:  # the mu of correlated noise depends on it
             mu = None if self.noise is not None or self.sends_indices else self.mu
             self._resolve("schedule", resolve.schedule_of(self, self.map, mu))
-        resolve.check_mixable(self.schedule, self.privacy)
         if self.noise == "blt" and self.buffers is None:
             self._resolve("buffers", fitted_buffers(self._releases))
         self._resolve("exploration", self.exploration or resolve.exploration_of(self))
@@ -214,9 +214,10 @@ class Plan(RewardUnits, IndexReports):
                 rewards=self.rewards,
                 private=not isinstance(self.privacy, NonPrivate),
             )
-        if (
-            not self.sends_indices and self.correlated is None
-        ):  # noise and sums fit 64 bits: said now, not at a release
+        # Noise and sums fit 64 bits, and a threshold keeps epsilon: said now, not at a release.
+        if self.sends_indices:
+            self.check_caps()
+        elif self.correlated is None:
             rounds = (self.horizon or MOST_ASKS) + self.expire_after
             nothing = Residual(np.zeros(self.map.dimension), 1.0)
             self.encode_with.fit(self.map, nothing, self.mu, 1.0, rounds)
@@ -274,11 +275,6 @@ class Plan(RewardUnits, IndexReports):
         return _resolved(self.elimination)
 
     @property
-    def is_local(self) -> bool:
-        """Whether every round is a report with noise of its own."""
-        return isinstance(self.privacy, LocalDP | ShuffledDP)
-
-    @property
     def guarantee(self) -> str:
         """The sentence for the review board."""
         return self.promise(simulated=False)
@@ -317,10 +313,8 @@ class Plan(RewardUnits, IndexReports):
         privacy = self.privacy
         if isinstance(privacy, NonPrivate):
             return None
-        if isinstance(privacy, ShuffledDP):
-            return privacy.cost
-        if self.sends_indices:
-            return PurePrivacy(privacy.epsilon)
+        if isinstance(privacy, ShuffledDP) or self.sends_indices:
+            return index_cost(privacy)
         releases = (1 if self.is_local else 2) * privacy.rounds_per_user
         releases *= len(self.looks or ONE_LOOK)
         if self.stream is not None:
@@ -343,9 +337,8 @@ class Plan(RewardUnits, IndexReports):
     def allows(self, encoding: Encoding | Indexed, group: int = 1) -> bool:
         """Whether an epoch with this encoding keeps the promise; a hair is for rounding alone.
 
-        `group` is how many asks its smallest group has, among which reports that are mixed hide.
-
-        Where noise is correlated all epochs have one encoding, and no other will do.
+        `group`: how many asks the smallest group has, among which mixed reports hide.
+        Where noise is correlated all epochs have one encoding.
         """
         if self.sends_indices or isinstance(encoding, Indexed):
             return self.allows_index(encoding, group)

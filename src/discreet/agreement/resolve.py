@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, get_args
 
 from discreet import checks
 from discreet.agreement.elimination import Elimination, doubling
-from discreet.agreement.index_reports import index_variance, tells_more
+from discreet.agreement.index_reports import index_variance, is_pure, tells_more
 from discreet.agreement.prior import Prior
 from discreet.agreement.schedule import (
     Exploration,
@@ -273,7 +273,7 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
     """By default the least noise that is safe for what is protected and how actions come about."""
     protect = plan.privacy.protect
     rewards_only = protect == "rewards" and plan.decisions != "box"
-    pure = _is_pure(plan.privacy)
+    pure = is_pure(plan.privacy)
     name = _safest_encoding(plan, features) if plan.encoding == "auto" else plan.encoding
     if name == "fourier":
         difference_grid(features)
@@ -367,8 +367,7 @@ def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:
         return "reward"
     if isinstance(plan.privacy, NonPrivate):
         return "gram"
-    indices = _is_pure(plan.privacy) or tells_more(plan.privacy, box=plan.decisions == "box")
-    if indices and plan.confidence != "theory":
+    if plan.confidence != "theory" and tells_more(plan.privacy, box=plan.decisions == "box"):
         return "interval" if plan.decisions == "box" else "codebook"
     if plan.decisions == "box" and plan.noise is None:
         return "reward"
@@ -384,13 +383,6 @@ def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:
 
 
 # -- when a study looks, and how it explores
-
-
-def _is_pure(privacy: Privacy) -> bool:
-    """Whether every report is an index, which costs no delta by itself."""
-    return isinstance(privacy, ShuffledDP) or (
-        isinstance(privacy, LocalDP) and privacy.delta is None
-    )
 
 
 def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Schedule:
@@ -433,20 +425,6 @@ def _doubling(
         local=isinstance(plan.privacy, LocalDP),
         horizon=plan.horizon,
     )
-
-
-def check_mixable(schedule: Schedule | None, privacy: Privacy) -> None:
-    """Refuse epochs that are too short to be handed up: the reports of all of them would be lost.
-
-    A last epoch may be cut short by the horizon: nobody would have learnt from it.
-    """
-    if schedule is None or not isinstance(privacy, ShuffledDP):
-        return
-    later = schedule.length(schedule.first + (schedule.second or 0))
-    shortest = min(schedule.first, schedule.second or schedule.first, later)
-    if shortest < privacy.minimum:
-        words = f"epochs of at least {privacy.minimum} asks, which is the smallest batch"
-        raise InvalidArgument("schedule", words, shortest)
 
 
 def exploration_of(plan: Arguments) -> Exploration:

@@ -8,6 +8,7 @@ import numpy as np
 
 from discreet import checks
 from discreet.domain.box import Box
+from discreet.errors import InvalidArgument
 from discreet.features.maps import FeatureMap
 from discreet.storage import canonical
 
@@ -188,6 +189,18 @@ def index_schedule(variance: float, plan: Asked, features: FeatureMap) -> Schedu
         effective = _effective_dimension(domain, features, box=True)
         second = max(10.0 * domain.dimension, effective**2 * told)
     return Schedule(first, growth=1.3, second=max(1, math.ceil(min(second, most / 10))))
+
+
+def check_mixable(schedule: Schedule, minimum: int) -> None:
+    """Refuse epochs that are too short to be handed up: the reports of all of them would be lost.
+
+    A last epoch may be cut short by the horizon: nobody would have learnt from it.
+    """
+    later = schedule.length(schedule.first + (schedule.second or 0))
+    shortest = min(schedule.first, schedule.second or schedule.first, later)
+    if shortest < minimum:
+        words = f"epochs of at least {minimum} asks, which is the smallest batch"
+        raise InvalidArgument("schedule", words, shortest)
 
 
 def _effective_dimension(domain: Box, features: FeatureMap, *, box: bool) -> float:

@@ -47,7 +47,7 @@ class ShuffledDP:
 
     >>> from discreet.privacy.interval import best_window
     >>> privacy, interval_cap = ShuffledDP(1.0, 1e-6), lambda level: best_window(level, 1 << 14)
-    >>> privacy.least(1000), privacy.crowd(1000)
+    >>> privacy.least(1000), privacy.hiding(1000)
     (800, 720)
     >>> [float(privacy.level(asks, interval_cap)) for asks in (20, 200, 1000, 5000)]
     [1.0, 1.875, 3.0625, 4.5]
@@ -92,7 +92,7 @@ class ShuffledDP:
         """Whether so many reports of a group are too few to be handed up; none are none."""
         return 0 < reports < self.least(asks)
 
-    def crowd(self, asks: int) -> int:
+    def hiding(self, asks: int) -> int:
         """n: how many honest reports a person hides among, their own included."""
         return max(1, math.floor(round(self.honest * self.least(asks), 9)))
 
@@ -107,7 +107,7 @@ class ShuffledDP:
 
     def allows(self, cap: Cap, asks: int) -> bool:
         """Whether reports by this cap keep the promise in a group of so many asks."""
-        return _keeps(cap, *self.each, self.crowd(asks))
+        return _keeps(cap, *self.each, self.hiding(asks))
 
     def level(self, asks: int, cap_of: Callable[[Fraction], Cap]) -> Fraction:
         """epsilon_0 of reports by the rule `cap_of`, where the smallest group has so many asks.
@@ -115,7 +115,7 @@ class ShuffledDP:
         The largest multiple of 1 / 32 that a search by halves finds allowed. It is at least what
         is promised: a report of that level needs no crowd.
         """
-        (epsilon, delta), crowd = self.each, self.crowd(asks)
+        (epsilon, delta), crowd = self.each, self.hiding(asks)
         low, high = math.floor(epsilon * STEPS), LARGEST_LEVEL * STEPS + 1
         while high - low > 1:  # a step that does not keep the promise is never taken
             middle = (low + high) // 2
