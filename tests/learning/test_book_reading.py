@@ -110,12 +110,9 @@ def test_an_update_is_that_of_a_dense_linear_model():
     plan, rng = _plan(), np.random.default_rng(3)
     phi, weights = _people(plan, 50, rng)
     m = plan.map.dimension
-    encoding = CodebookEncoding.fit(
-        Residual(0.1 * rng.standard_normal(m), 0.5), np.eye(4, m), Fraction(2), book_seed(), lift=True
-    )
-    sums = encoding.decode(
-        encoding.statistics(rng.integers(1 << 14, size=300), np.zeros(300, int))
-    )
+    residual = Residual(0.1 * rng.standard_normal(m), 0.5)
+    encoding = CodebookEncoding.fit(residual, np.eye(4, m), Fraction(2), book_seed(), lift=True)
+    sums = encoding.decode(encoding.statistics(rng.integers(1 << 14, size=300), np.zeros(300, int)))
     before = Posterior.prior(plan.map, 0.25)
     heard = Heard(encoding, phi, weights, 300.0, sums, at_ends=False)
     design, covariance = heard.observed(before, 0.04)

@@ -338,7 +338,7 @@ REPRODUCTIONS: dict[Name, Reproduction] = {
     ),
     "trust": Reproduction(
         "What trust is worth",
-        lambda s: list(trust.trust_trials(s.number(4, 2), s.rounds(8192, 1024))),
+        lambda s: list(trust.trust_trials(s.number(4, 2), s.rounds(4096, 1024))),
         _draw("trust_figure"),
         trust.trust_table,
         _trust_setting,
