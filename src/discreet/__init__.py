@@ -4,8 +4,9 @@ A *plan* is the public agreement: domain, kernel, reward range, privacy. A *band
 actions and is told rewards. Each *epoch* is a block of asks under one frozen public policy;
 answers become integers, integers become sums, and one *release* an epoch updates the posterior
 from which the next epoch is made. A *study* is the public record of all that. Where nobody is
-trusted, each person's *client* sends randomised reports, and a *server* adds them. Where one
-party is, it is a *custodian* of answers, and a *publisher* of its releases opens the epochs.
+trusted, each person's *client* sends randomised reports, and a *server* adds them; a *shuffler*
+between the two mixes them. Where one party is, it is a *custodian* of answers, and a *publisher* of
+its releases opens the epochs.
 """
 
 from importlib import import_module
@@ -33,11 +34,14 @@ if TYPE_CHECKING:
     from discreet.plan_file import read_plan
     from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Simulation
     from discreet.privacy.cost import GaussianPrivacy, MixedPrivacy, PurePrivacy, compose
+    from discreet.privacy.shuffled import ShuffledDP
     from discreet.protocol.publisher import Publisher
     from discreet.protocol.server import Server
+    from discreet.protocol.shuffle_server import ShuffleServer
     from discreet.trials import Trial, Trials
     from discreet.trusted.client import Client
     from discreet.trusted.custodian import Custodian
+    from discreet.trusted.shuffler import Shuffler
 
 __all__ = [
     "Additive",
@@ -70,6 +74,9 @@ __all__ = [
     "Recommendation",
     "Schedule",
     "Server",
+    "ShuffleServer",
+    "ShuffledDP",
+    "Shuffler",
     "Simulation",
     "SquaredExponential",
     "Study",
@@ -87,6 +94,9 @@ _PLACES = {
     "trials": ("Trial", "Trials"),
     "trusted.client": ("Client",),
     "trusted.custodian": ("Custodian",),
+    "trusted.shuffler": ("Shuffler",),
+    "privacy.shuffled": ("ShuffledDP",),
+    "protocol.shuffle_server": ("ShuffleServer",),
     "domain.box": ("Box", "Categorical", "Continuous", "Integer"),
     "errors": ("DiscreetError",),
     "features.kernels": (

@@ -6,6 +6,7 @@ node, must fail then. Who changes privacy code adds the mutants of what is new.
 
 from tests.mutants.index_mutants import INDEX_MUTANTS
 from tests.mutants.mutant import Mutant
+from tests.mutants.shuffler_mutants import SHUFFLER_MUTANTS
 
 AUDIT = "tests/audit/test_roles.py::test_a_role_keeps_its_promise"
 GRAM, FOURIER, ANNOUNCED = (
@@ -100,7 +101,7 @@ MUTANTS = (
     Mutant(
         "an epoch that is weaker than the plan is released",
         "trusted/mechanism.py",
-        "if not plan.allows(epoch.encoding):",
+        "if not plan.allows(epoch.encoding, epoch.smallest_group):",
         "if False:",
         (
             "tests/trusted/test_mechanism.py::test_an_epoch_that_is_weaker_than_the_plan_is_not_released",
@@ -367,7 +368,7 @@ MUTANTS = (
     Mutant(
         "an epoch's noise is taken on trust",
         "protocol/verifier.py",
-        "    if not plan.allows(encoding):\n        raise Refused(\"this epoch's noise is weaker",
+        "    if not plan.allows(encoding, epoch.smallest_group):\n        raise Refused(\"this epoch's noise is weaker",
         "    if False:\n        raise Refused(\"this epoch's noise is weaker",
         (
             "tests/trusted/test_custodian.py::test_a_weaker_epoch_is_refused_and_nobody_acts_under_it",
@@ -422,4 +423,5 @@ MUTANTS = (
         ("tests/learning/test_elimination.py::test_what_does_not_go_together_is_refused",),
     ),
     *INDEX_MUTANTS,
+    *SHUFFLER_MUTANTS,
 )

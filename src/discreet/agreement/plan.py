@@ -27,7 +27,7 @@ from discreet.agreement.beginning import (
 from discreet.agreement.cautions import cautions
 from discreet.agreement.correlated import Correlated, stream_of
 from discreet.agreement.elimination import Elimination
-from discreet.agreement.index_reports import IndexReports, codewords_of
+from discreet.agreement.index_reports import IndexReports, codewords_of, index_cost
 from discreet.agreement.plan_features import chosen_features
 from discreet.agreement.prior import Prior
 from discreet.agreement.resolve import MOST_ASKS, MOST_DRAWS, Confidence, Decisions
@@ -40,12 +40,13 @@ from discreet.errors import InvalidArgument
 from discreet.features.choose import FeatureChoice
 from discreet.features.kernels import Kernel, SquaredExponential, on_columns
 from discreet.features.maps import FeatureMap
-from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
+from discreet.privacy.budget import JointDP, NonPrivate, Privacy
 from discreet.privacy.clipping import Residual
 from discreet.privacy.correlation import BLT
-from discreet.privacy.cost import GaussianPrivacy, PrivacyCost, PurePrivacy
+from discreet.privacy.cost import GaussianPrivacy, PrivacyCost
 from discreet.privacy.encodings import ENCODINGS, Encoding, EncodingChoice, EncodingName, Indexed
 from discreet.privacy.looks import ONE_LOOK, Looks
+from discreet.privacy.shuffled import ShuffledDP
 from discreet.privacy.streams import NoiseChoice, Stream, fitted_buffers
 from discreet.storage import canonical
 
@@ -61,9 +62,10 @@ class Plan(RewardUnits, IndexReports):
     - `domain`, `kernel`: where the function lives and how smooth it is (lengthscales in units
       of the scaled domain).
     - `rewards`: the public range that rewards are clipped to.
-    - `privacy`: what is promised, `JointDP(epsilon, delta)`, or `LocalDP(epsilon)` where
-      nobody is trusted; `NonPrivate()` has to be written out. Under `protect="rewards"` contexts
-      and candidates must be declared public too, by `public_decisions=True`.
+    - `privacy`: what is promised, `JointDP(epsilon, delta)`, `ShuffledDP(epsilon, delta)`, or
+      `LocalDP(epsilon)` where nobody is trusted; `NonPrivate()` has to be written out. Under
+      `protect="rewards"` contexts and candidates must be declared public too, by
+      `public_decisions=True`.
     - `horizon`: the number of asks, or None when unknown.
     - `decisions`: what an ask may choose from: the whole `"box"`, the free coordinates under a
       `"context"`, or the `"candidates"` the user brings. By default `"context"` when the domain
@@ -273,11 +275,6 @@ class Plan(RewardUnits, IndexReports):
         return _resolved(self.elimination)
 
     @property
-    def is_local(self) -> bool:
-        """Whether every round is a report with noise of its own."""
-        return isinstance(self.privacy, LocalDP)
-
-    @property
     def guarantee(self) -> str:
         """The sentence for the review board."""
         return self.promise(simulated=False)
@@ -316,8 +313,8 @@ class Plan(RewardUnits, IndexReports):
         privacy = self.privacy
         if isinstance(privacy, NonPrivate):
             return None
-        if self.sends_indices:
-            return PurePrivacy(privacy.epsilon)
+        if isinstance(privacy, ShuffledDP) or self.sends_indices:
+            return index_cost(privacy)
         releases = (1 if self.is_local else 2) * privacy.rounds_per_user
         releases *= len(self.looks or ONE_LOOK)
         if self.stream is not None:
@@ -333,17 +330,18 @@ class Plan(RewardUnits, IndexReports):
         """
         if isinstance(self.privacy, NonPrivate) or self.cost is None:
             return None
-        if not isinstance(self.cost, GaussianPrivacy):
+        if isinstance(self.privacy, ShuffledDP) or not isinstance(self.cost, GaussianPrivacy):
             raise TypeError("reports of this plan are indices: they cost an epsilon, and no mu")
         return self.privacy.per_round(self.cost.mu) * (1.0 - 1e-9)
 
-    def allows(self, encoding: Encoding | Indexed) -> bool:
+    def allows(self, encoding: Encoding | Indexed, group: int = 1) -> bool:
         """Whether an epoch with this encoding keeps the promise; a hair is for rounding alone.
 
-        Where noise is correlated all epochs have one encoding, and no other will do.
+        `group`: how many asks the smallest group has, among which mixed reports hide.
+        Where noise is correlated all epochs have one encoding.
         """
         if self.sends_indices or isinstance(encoding, Indexed):
-            return self.allows_index(encoding)
+            return self.allows_index(encoding, group)
         if self.mu is None:
             return True
         if type(encoding) is not self.encode_with or not encoding.is_noisy:

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, get_args
 
 from discreet import checks
 from discreet.agreement.elimination import Elimination, doubling
-from discreet.agreement.index_reports import index_variance, tells_more
+from discreet.agreement.index_reports import index_variance, is_pure, tells_more
 from discreet.agreement.prior import Prior
 from discreet.agreement.schedule import (
     Exploration,
@@ -19,6 +19,7 @@ from discreet.agreement.schedule import (
     joint_schedule,
     local_schedule,
     personal_schedule,
+    shuffled_schedule,
 )
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument
@@ -34,6 +35,7 @@ from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.correlation import BLT
 from discreet.privacy.encodings import INDEXED, EncodingChoice, EncodingName
 from discreet.privacy.looks import Looks
+from discreet.privacy.shuffled import ShuffledDP
 from discreet.privacy.streams import NoiseChoice
 
 Decisions = Literal["box", "context", "candidates"]
@@ -52,6 +54,8 @@ MOST_GRIDDED = 4
 MOST_LEADING = 48
 #: Reward noise at every draw of the last few epochs is estimated with f: more would be slow.
 MOST_DRAWS = 512
+#: Where reports are mixed, a menu has few rows: people of one row hide each other.
+SHUFFLED_DRAWS = 16
 
 
 def check_types(arguments: Mapping[str, Any]) -> None:
@@ -60,8 +64,8 @@ def check_types(arguments: Mapping[str, Any]) -> None:
         ("domain", Box, "a Box"),
         (
             "privacy",
-            (JointDP, LocalDP, NonPrivate),
-            "JointDP(epsilon, delta), LocalDP(epsilon) or NonPrivate()",
+            (JointDP, LocalDP, ShuffledDP, NonPrivate),
+            "JointDP(epsilon, delta), LocalDP(epsilon), ShuffledDP(epsilon, delta) or NonPrivate()",
         ),
         ("public_decisions", bool, "True or False"),
         ("name", str, "text"),
@@ -269,7 +273,7 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
     """By default the least noise that is safe for what is protected and how actions come about."""
     protect = plan.privacy.protect
     rewards_only = protect == "rewards" and plan.decisions != "box"
-    pure = isinstance(plan.privacy, LocalDP) and plan.privacy.delta is None
+    pure = is_pure(plan.privacy)
     name = _safest_encoding(plan, features) if plan.encoding == "auto" else plan.encoding
     if name == "fourier":
         difference_grid(features)
@@ -315,7 +319,7 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
             "is about, needs a delta",
         ),
         (
-            name in INDEXED and not isinstance(plan.privacy, LocalDP),
+            name in INDEXED and not isinstance(plan.privacy, LocalDP | ShuffledDP),
             "encoding",
             f"another one: {name!r} is for LocalDP, where each person sends a report",
         ),
@@ -392,6 +396,8 @@ def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Sche
         return _doubling(plan, plan.elimination, features, mu)
     if plan.noise is not None or plan.confidence == "theory":
         return Schedule(1, growth=1.01 if plan.horizon is None else 1.0)
+    if isinstance(plan.privacy, ShuffledDP):
+        return shuffled_schedule(plan.privacy.shortest)
     if plan.encoding in INDEXED and isinstance(plan.privacy, LocalDP):
         told = index_variance(plan.privacy, box=plan.encoding == "interval")
         return index_schedule(told, plan, features)
@@ -428,6 +434,10 @@ def exploration_of(plan: Arguments) -> Exploration:
     """
     if plan.noise is not None or plan.confidence == "theory":
         return Exploration(0.0 if plan.confidence == "theory" else OPTIMISM, 0.0, 1)
+    if isinstance(plan.privacy, ShuffledDP) and plan.decisions == "box":
+        return Exploration(0.0, 0.5, SHUFFLED_DRAWS)
+    if plan.encoding in INDEXED:
+        return Exploration(0.0, 0.5)
     if plan.decisions == "box":
-        return Exploration(0.0, 0.5 if plan.encoding in INDEXED else 0.7)
+        return Exploration(0.0, 0.7)
     return Exploration(0.5, 0.5) if isinstance(plan.privacy, NonPrivate) else Exploration(0.3, 0.3)

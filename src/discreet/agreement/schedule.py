@@ -1,14 +1,16 @@
 """When a study looks, and how it trades learning for reward: parts of a plan."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from discreet import checks
 from discreet.domain.box import Box
+from discreet.errors import InvalidArgument
 from discreet.features.maps import FeatureMap
+from discreet.storage import canonical
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,7 @@ class Schedule:
     A short first epoch finds the level and the spread of rewards, so that the second, which
     fills the domain, gets less noise; without `second`, growth begins after the first. Without
     growth (1) every later epoch is one ask: `Schedule(1, growth=1.0)` releases in every round.
+    With `least` no later epoch is shorter.
 
     >>> Schedule(first=20, growth=1.1).length(0), Schedule(first=20, growth=1.1).length(1000)
     (20, 100)
@@ -28,11 +31,14 @@ class Schedule:
     first: int
     growth: float = 1.1
     second: int | None = None
+    least: int | None = field(default=None, metadata=canonical.OPTIONAL)
 
     def __post_init__(self) -> None:
         first = checks.count("schedule.first", self.first)
         if self.second is not None:
             object.__setattr__(self, "second", checks.count("schedule.second", self.second))
+        if self.least is not None:
+            object.__setattr__(self, "least", checks.count("schedule.least", self.least))
         growth = checks.number("schedule.growth", self.growth, at_least=1.0)
         object.__setattr__(self, "first", first)
         object.__setattr__(self, "growth", growth)
@@ -43,7 +49,7 @@ class Schedule:
             return self.first
         if asked == self.first and self.second is not None:
             return self.second
-        return max(1, math.ceil(round((self.growth - 1) * asked, 9)))
+        return max(self.least or 1, math.ceil(round((self.growth - 1) * asked, 9)))
 
     def releases(self, asks: int) -> int:
         """How many epochs so many asks take.
@@ -156,6 +162,15 @@ def local_schedule(mu: float, domain: Box, features: FeatureMap, *, box: bool) -
     return Schedule(max(least, typical), growth=1.1 + 0.3 / max(1.0, mu))
 
 
+def shuffled_schedule(shortest: int) -> Schedule:
+    """Where reports are mixed: epochs that can be handed up, and grow.
+
+    The noise of a group hardly grows with its people, so longer epochs tell more; and the first,
+    which fills the domain, is no longer than it must be.
+    """
+    return Schedule(shortest, growth=1.2, least=shortest)
+
+
 def index_schedule(variance: float, plan: Asked, features: FeatureMap) -> Schedule:
     """Where reports are indices that tell a residual with this variance, in squared widths.
 
@@ -174,6 +189,18 @@ def index_schedule(variance: float, plan: Asked, features: FeatureMap) -> Schedu
         effective = _effective_dimension(domain, features, box=True)
         second = max(10.0 * domain.dimension, effective**2 * told)
     return Schedule(first, growth=1.3, second=max(1, math.ceil(min(second, most / 10))))
+
+
+def check_mixable(schedule: Schedule, minimum: int) -> None:
+    """Refuse epochs that are too short to be handed up: the reports of all of them would be lost.
+
+    A last epoch may be cut short by the horizon: nobody would have learnt from it.
+    """
+    later = schedule.length(schedule.first + (schedule.second or 0))
+    shortest = min(schedule.first, schedule.second or schedule.first, later)
+    if shortest < minimum:
+        words = f"epochs of at least {minimum} asks, which is the smallest batch"
+        raise InvalidArgument("schedule", words, shortest)
 
 
 def _effective_dimension(domain: Box, features: FeatureMap, *, box: bool) -> float:

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from discreet.agreement.plan import Plan, Schedule
 from discreet.agreement.release import Release
 from discreet.arrays import Floats, Integers
-from discreet.audit import indices, roles
+from discreet.audit import indices, roles, shuffled
 from discreet.audit.contest import (
     DELTA,
     FALSE_ALARM,
@@ -81,8 +81,8 @@ class Game:
 def audit(draws: int = DRAWS, advance: Callable[[str], None] = lambda name: None) -> list[Finding]:
     """Play every game with the operating system's bits; `advance` hears of each finding."""
     trials, through_roles = list(_trials()), list(roles.role_trials())
-    exact = list(indices.index_trials())
-    confidence = 1.0 - FALSE_ALARM / (len(trials) + len(through_roles) + len(exact))
+    exact, mixing = list(indices.index_trials()), list(shuffled.mixing_trials())
+    confidence = 1.0 - FALSE_ALARM / (len(trials) + len(through_roles) + len(exact) + len(mixing))
     findings: list[Finding] = []
 
     def found(finding: Finding) -> None:
@@ -102,6 +102,10 @@ def audit(draws: int = DRAWS, advance: Callable[[str], None] = lambda name: None
             bound = game.lower_bound(indices.DRAWS, confidence)
             name = f"{game.name}, by draws"
             found(Finding.of(name, None, game.claim, bound, indices.DRAWN_SHARPNESS))
+    for game, control in mixing:
+        count = shuffled.DRAWS if control is None else shuffled.CONTROL_DRAWS
+        bound = game.lower_bound(count, confidence)
+        found(Finding.of(game.name, control, game.claim, bound, shuffled.SHARPNESS))
     return findings
 
 

@@ -37,9 +37,9 @@ from discreet.privacy.clipping import Residual
 from discreet.privacy.codebook import CodebookEncoding
 from discreet.privacy.encodings import Indexed
 from discreet.privacy.interval import IntervalEncoding
-from discreet.protocol.messages import AnyReport, IndexReport, Offer
+from discreet.protocol.messages import IndexReport, Offer
 from discreet.trusted import mechanism
-from discreet.trusted.client import Client
+from discreet.trusted.client import Client, Sent
 from discreet.trusted.randomness import OperatingSystem, Words
 
 #: Codewords of the audited plans: few, so that every word that matters is tried.
@@ -214,7 +214,7 @@ def epoch_of(plan: Plan, encoding: Indexed, policy: Policy) -> Epoch:
 class _OtherCap(Client):
     """A client that draws by another cap than the plan's."""
 
-    def _draw(self, reward: float) -> AnyReport:
+    def _draw(self, reward: float) -> Sent:
         offer = self._offer
         if offer is None:
             raise TypeError("choose first")
@@ -246,7 +246,7 @@ class TooNear(_OtherCap):
 class Forgetful(Client):
     """It does not keep what it sent: a report asked for again is drawn again."""
 
-    def report(self, reward: float) -> AnyReport:
+    def report(self, reward: float) -> Sent:
         """The real one, as if it had not been called before."""
         return super().report(reward) if self._report is None else self._draw(reward)
 
@@ -258,7 +258,7 @@ CLIENTS: dict[str, type[Client]] = {
 }
 
 
-def _index(report: AnyReport) -> int:
+def _index(report: Sent) -> int:
     if not isinstance(report, IndexReport):
         raise TypeError("this plan's reports are indices")
     return report.index

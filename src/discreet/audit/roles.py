@@ -25,12 +25,13 @@ from discreet.learning.epoch import Epoch
 from discreet.privacy.budget import JointDP, LocalDP, Simulation
 from discreet.privacy.cost import GaussianPrivacy
 from discreet.privacy.looks import FOUR_LOOKS, ONE_LOOK, Looks
-from discreet.protocol.messages import Answer, AnyReport, Ask, Offer, Opening, Report
+from discreet.protocol.batches import Sealed
+from discreet.protocol.messages import Answer, Ask, Offer, Opening, Report
 from discreet.protocol.publisher import Publisher
 from discreet.protocol.records import Told
 from discreet.protocol.server import Server
 from discreet.trusted import mechanism
-from discreet.trusted.client import Client
+from discreet.trusted.client import Client, Sent
 from discreet.trusted.custodian import Custodian
 from discreet.trusted.custody import Custody
 from discreet.trusted.privatizer import Privatizer
@@ -308,8 +309,10 @@ def _custodian(custody: type[Custody]) -> type[Custodian]:
     return type(f"With{custody.__name__}", (Custodian,), {"CUSTODY": custody})
 
 
-def _integers(report: AnyReport) -> Integers:
+def _integers(report: Sent) -> Integers:
     """What a report says: its integers, or its index."""
+    if isinstance(report, Sealed):
+        raise TypeError("a sealed report says nothing")
     return report.integers if isinstance(report, Report) else np.array([report.index])
 
 
@@ -320,7 +323,7 @@ def _custody(privatizer: type[Privatizer]) -> type[Custody]:
 class Forgetful(Client):
     """It does not keep what it sent: a report asked for again is drawn again."""
 
-    def report(self, reward: float) -> AnyReport:
+    def report(self, reward: float) -> Sent:
         """The real one, as if it had not been called before."""
         return super().report(reward) if self._report is None else self._draw(reward)
 

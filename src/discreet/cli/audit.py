@@ -37,7 +37,10 @@ def audit_command(
         rows = [{**asdict(finding), "passed": finding.passed} for finding in findings]
         typer.echo(json.dumps({"passed": passed, "draws": draws, "findings": rows}))
     else:
-        title = "shown: a lower bound on mu; of clients that send an index, on epsilon"
+        title = (
+            "shown: a lower bound on mu; of clients that send an index, on epsilon; "
+            "of shufflers, on delta"
+        )
         table = Table("game", "claimed", "shown", "", title=title)
         for finding in findings:
             word = (

@@ -29,6 +29,7 @@ def levels(cost: "PrivacyCost", *deltas: float | None) -> dict[str, Any]:
         "mu": None if gaussian is None else gaussian.mu,
         "slack": 0.0 if gaussian is None else gaussian.slack,
         "pure_epsilon": None if pure is None else pure.total,
+        "missed_delta": 0.0 if pure is None else pure.missed,
         "epsilon_at": {repr(d): e if math.isfinite(e) else None for d, e in found.items()},
         "least_delta": cost.least_delta,
     }
@@ -65,7 +66,9 @@ def cost_words(known: dict[str, Any]) -> str:
     """
     said = [] if known["mu"] is None else [f"mu = {known['mu']:.4g}"]
     if known["pure_epsilon"] is not None:
-        said.append(f"epsilon = {known['pure_epsilon']:.4g} with delta = 0")
+        missed = known["missed_delta"]
+        level = f"at delta = {missed:g}" if missed else "with delta = 0"
+        said.append(f"epsilon = {known['pure_epsilon']:.4g} {level}")
     return " and beside it ".join(said)
 
 
@@ -99,12 +102,12 @@ def budget(study: "Study") -> dict[str, Any] | None:
     return {
         "promise": type(privacy).__name__,
         "epsilon": privacy.epsilon,
-        "delta": 0.0 if pure else privacy.delta,
+        "delta": 0.0 if pure and not plan.is_shuffled else privacy.delta,
         "protect": privacy.protect,
         "unit": "one person",
         "rounds_per_user": privacy.rounds_per_user,
         "mu_per_round": None if pure else plan.mu,
-        "epsilon_per_round": float(plan.report_epsilon) if pure else None,
+        "epsilon_per_round": privacy.epsilon / privacy.rounds_per_user if pure else None,
         **known,
         "spent_at_most": {
             "mu": known["mu"] if begun else 0.0,
@@ -238,6 +241,7 @@ def scope(found: dict[str, Any]) -> list[str]:
     promises = {known["promise"] for known in budgets}
     said = {
         "JointDP": "A joint study trusts its custodian.",
+        "ShuffledDP": "A shuffled study trusts its shuffler to mix, and a share of each group.",
         "LocalDP": "A local study trusts nobody: all reports of a person count as published.",
     }
     words = [text for promise, text in said.items() if promise in promises]

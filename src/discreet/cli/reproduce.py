@@ -28,6 +28,7 @@ def reproduce_command(
             "growth",
             "no-gap",
             "ablation",
+            "trust",
             "all",
         ],
         typer.Argument(help="Which figure or table; all of them."),

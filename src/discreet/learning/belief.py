@@ -39,7 +39,7 @@ from discreet.learning.posterior import Posterior
 from discreet.learning.search import public_points
 from discreet.learning.window import Block, Window
 from discreet.privacy.clipping import Residual
-from discreet.privacy.encodings import Encoding
+from discreet.privacy.encodings import Encoding, Indexed
 from discreet.privacy.looks import in_sight
 from discreet.privacy.reward import RewardEncoding
 
@@ -154,8 +154,11 @@ class Belief:
 
     # -- the next epoch
 
-    def encoding_for(self, first: int, length: int, policy: Policy) -> Encoding:
+    def encoding_for(self, first: int, length: int, policy: Policy) -> Encoding | Indexed:
         """Residuals from the current prediction; noise where it leaves the least expected error."""
+        return self._noisy_encoding(first, length, policy)
+
+    def _noisy_encoding(self, first: int, length: int, policy: Policy) -> Encoding:
         plan, rounds, menu = self.plan, self.plan.most_rounds(first, length), policy.menu
         if plan.mu is None:
             nothing = Residual(np.zeros(plan.map.dimension), 1.0)
@@ -204,7 +207,7 @@ class Belief:
     def expected(self, asks: int, policy: Policy) -> Posterior:
         """The posterior, but for its mean, after an epoch of so many asks all over the domain."""
         plan, points = self.plan, public_points(self.plan.domain)
-        encoding = plan.noise_of_sum(self.encoding_for(self.scales.asked, asks, policy), asks)
+        encoding = plan.noise_of_sum(self._noisy_encoding(self.scales.asked, asks, policy), asks)
         unknown = float(self.posterior.variance(points).mean())
         line = self.line(encoding.residual, unknown)
         return expected_posterior(self.posterior, encoding, asks, line, points)

@@ -1,4 +1,12 @@
-"""What codebook reports teach where people bring contexts or candidates that nobody may see."""
+"""What codebook reports teach where nobody may know which action a report is about.
+
+People bring contexts or candidates that are private, or their reports come without the ask that
+they answer. Where they went is known in law alone: by the menu, or by the law of who comes, which
+the second moments of codewords move (`law`). What a release then says is in `book_reading`.
+
+Which directions an epoch has, and whether residuals are told by a sign or by the lift, is decided
+by what is expected to leave the least uncertain: a public rule.
+"""
 
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -17,8 +25,8 @@ from discreet.learning.law import Law, Seen
 from discreet.learning.policy import Policy
 from discreet.learning.posterior import Posterior
 from discreet.learning.report_belief import ReportBelief
-from discreet.learning.scales_by_evidence import NOISES
 from discreet.privacy.book import book_seed
+from discreet.privacy.clipping import Residual
 from discreet.privacy.codebook import MOST_BOOK_DIRECTIONS, BookSums, CodebookEncoding
 from discreet.privacy.moments import upper_triangle
 
@@ -58,21 +66,22 @@ class BookBelief(ReportBelief):
     def encoding_for(self, first: int, length: int, policy: Policy) -> CodebookEncoding:
         """Residuals along the directions, with the lift or signs, that leave the least error."""
         went = self._went(policy, length)
-        unknown = float(went.weights @ _variance(self.posterior, went.phi))
+        unknown = float(went.weights @ self.posterior.variance_of(went.phi))
         residual = self._next_residual(unknown)
         options = [
-            CodebookEncoding.fit(
-                residual,
-                each,
-                self.plan.report_epsilon,
-                NO_SEED,
-                lift=lift,
-                size=self.plan.book_size,
-            )
+            self._encoding(residual, each, length, lift=lift)
             for each in self._directions(went)
             for lift in self._lifts()
         ]
         return min(options, key=lambda each: self._left(went, each, length))
+
+    def _encoding(
+        self, residual: Residual, directions: Floats, length: int, *, lift: bool
+    ) -> CodebookEncoding:
+        plan, dimension = self.plan, len(directions) + lift
+        level = plan.level_of(CodebookEncoding, dimension, length)  # all of an epoch are one group
+        size = plan.book_size
+        return CodebookEncoding.fit(residual, directions, level, NO_SEED, lift=lift, size=size)
 
     def _went(self, policy: Policy, asks: int) -> Went:
         """Where the people of an epoch go: by its menu, or by the law of who comes."""
@@ -82,10 +91,10 @@ class BookBelief(ReportBelief):
         return Went(crowd.phi, crowd.weights(self.law), crowd.psi)
 
     def _lifts(self) -> tuple[bool, ...]:
-        """With the lift a first epoch also tells how large rewards are; signs do at the ends."""
-        if self.scales.at_ends:
-            return (False,)
-        return (True,) if self.scales.asked == 0 else (False, True)
+        """The lift tells how large rewards are until that is known; signs do at the ends."""
+        if self._is_undecided:
+            return (True,)
+        return (False,) if self.scales.at_ends else (False, True)
 
     def _directions(self, went: Went) -> list[Floats]:
         """Directions that differ most between these people, first few."""
@@ -99,7 +108,7 @@ class BookBelief(ReportBelief):
     def _left(self, went: Went, encoding: CodebookEncoding, length: int) -> float:
         """The variance that a release would leave of how f differs between these people."""
         after = self._foreseen(went, encoding, length)
-        return float(went.weights @ _variance(after, self._compared(went)))
+        return float(went.weights @ after.variance_of(self._compared(went)))
 
     def _compared(self, went: Went) -> Floats:
         """What differs between actions: a level that all candidates share changes no choice."""
@@ -128,14 +137,15 @@ class BookBelief(ReportBelief):
         encoding, reports = epoch.encoding, release.reports
         if not reports or not isinstance(encoding, CodebookEncoding):
             return self
-        sums = encoding.decode(release.integers)
-        heard = self._heard(self._went(epoch.policy, release.asks), encoding, reports, sums)
-        learnt = self._with_law(heard, self._went(epoch.policy, release.asks))
+        sums, went = encoding.decode(release.integers), self._went(epoch.policy, release.asks)
+        learnt = self._with_law(self._heard(went, encoding, reports, sums), went.psi)
         went = learnt._went_as_before(self, epoch.policy, release.asks)
-        learnt = learnt._with_heard_volatility(learnt._heard(went, encoding, reports, sums))
-        heard = learnt._heard(went, encoding, reports, sums)
-        told = heard.told(self.posterior, learnt.scales.noise)
-        return replace(learnt, window=self.window.plus(*told))._with_shape_and_choice()
+        heard, before = learnt._heard(went, encoding, reports, sums), self.posterior
+        if self._is_undecided and encoding.lift:
+            learnt = learnt._with_extent(*heard.size_of_residuals)
+            heard = learnt._heard(went, encoding, reports, sums)
+        learnt = learnt._heard_from(reports, lambda noise: heard.evidence(before, noise))
+        return learnt._learnt(*heard.told(before, learnt.scales.noise))
 
     def _went_as_before(self, before: "BookBelief", policy: Policy, asks: int) -> Went:
         """The people of an epoch that opened under an earlier law, as this one weighs them."""
@@ -144,34 +154,16 @@ class BookBelief(ReportBelief):
         crowd = crowd_of(self.plan, before.law, policy)
         return Went(crowd.phi, crowd.weights(self.law), crowd.psi)
 
-    def _with_heard_volatility(self, heard: Heard) -> Self:
-        scales = self.scales
-        if scales.asked == 0 and self.plan.prior is None and heard.encoding.lift and heard.sums:
-            shape = heard.geometry
-            rest = (heard.sums.second[-1, -1] / heard.reports - shape.across) / shape.excess
-            scales = replace(scales, at_ends=bool(rest < 0.3))
-        scales = replace(scales, asked=scales.asked + int(heard.reports))
-        if self.plan.noise_std is not None:
-            return replace(self, scales=scales)
-        likely = [heard.evidence(self.posterior, std**2) for std in NOISES]
-        volatility = self.volatility.plus(np.array(likely))
-        scales = replace(scales, noise=volatility.variance)
-        return replace(self, scales=scales, volatility=volatility)
-
-    def _with_law(self, heard: Heard, went: Went) -> Self:
+    def _with_law(self, heard: Heard, psi: Floats | None) -> Self:
         """Who comes, by the second moments of codewords: sum of (h / w)^2 g g^T, with noise."""
         r, shape, n = heard.g.shape[1], heard.geometry, heard.reports
-        if self.law is None or went.psi is None or heard.sums is None or r < 2:
+        if self.law is None or psi is None or heard.sums is None or r < 2:
             return self
         rows, columns = upper_triangle(r)
         gram = (heard.sums.second[:r, :r] - n * shape.across * np.eye(r)) / shape.excess
         weights = heard.weights * heard.squares(self.posterior, self.scales.noise)
         counted = n * float(weights.sum())
         each = np.where(rows == columns, 2.0, 1.0) / heard.encoding.dimension**2
-        seen = Seen(heard.g, went.psi, weights / weights.sum(), counted, counted)
+        seen = Seen(heard.g, psi, weights / weights.sum(), counted, counted)
         variances = n * each / shape.excess**2
         return replace(self, law=self.law.told(gram[rows, columns], variances, [seen]))
-
-
-def _variance(posterior: Posterior, phi: Floats) -> Floats:
-    return np.square(posterior.whitening @ phi.T).sum(axis=0)

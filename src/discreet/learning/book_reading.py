@@ -3,7 +3,8 @@
 A report is a codeword u near v, which says a direction g and a residual h (`CodebookEncoding`). For
 a book that fills the sphere of D dimensions evenly, with t = <u, v>,
 
-    E[u | v] = c v,    E[u u^T | v] = k_2 I + (k_1 - k_2) v v^T,    k_1 = E[t^2],  k_2 = (1 - k_1) / (D - 1).
+    E[u | v] = c v,    E[u u^T | v] = k_2 I + (k_1 - k_2) v v^T,
+    c = E[t],  k_1 = E[t^2],  k_2 = (1 - k_1) / (D - 1).
 
 A fixed book differs by a few percent of v, another way for every v and every epoch. It is
 antipodal, so what it gets wrong is a multiple of h: residuals that are right on average stay so.
@@ -17,6 +18,7 @@ People are drawn independently, so this covariance has all of it: who came, rewa
 It is not isotropic, and reading it as if it were makes runs sure of what they do not know.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -93,10 +95,25 @@ class Heard:
         """Of the epoch's book."""
         return Geometry.of(self.encoding.cap, self.encoding.dimension)
 
+    @property
+    def size_of_residuals(self) -> tuple[float, float]:
+        """E[h^2 / w^2] by the lift's entry of E[u u^T], and the variance of this estimate.
+
+        That entry is k_2 + (k_1 - k_2) (1 - E[h^2 / w^2]); the square of a coordinate of a sphere
+        varies by 2 (D - 1) / (D + 2) times the square of its mean.
+        """
+        if self.sums is None or not self.encoding.lift:
+            return 0.0, math.inf
+        shape, d = self.geometry, self.encoding.dimension
+        last = float(self.sums.second[-1, -1]) / self.reports
+        middle = shape.across + shape.excess / 2.0
+        variance = 2.0 * (d - 1.0) / (d + 2.0) * middle**2 / self.reports
+        return 1.0 - (last - shape.across) / shape.excess, variance / shape.excess**2
+
     def lines(self, before: Posterior, noise: float) -> Lines:
         """How each person's residual depends on f."""
         clips = self.encoding.residual.clips and not self.at_ends
-        unknown = np.square(before.whitening @ self.phi.T).sum(axis=0)
+        unknown = before.variance_of(self.phi)
         return Lines.at(self.encoding.residual.width, unknown, noise, clips=clips)
 
     def squares(self, before: Posterior, noise: float) -> Floats:
@@ -104,7 +121,7 @@ class Heard:
         if not self.encoding.lift:
             return np.ones(len(self.phi))
         line = self.lines(before, noise)
-        unknown = np.square(before.whitening @ self.phi.T).sum(axis=0)
+        unknown = before.variance_of(self.phi)
         moved = self.phi @ (before.coefficients - self.encoding.residual.prediction)
         square = line.variance + np.square(line.slope) * (unknown + np.square(moved))
         return np.minimum(square / self.encoding.residual.width**2, 1.0)
@@ -139,20 +156,17 @@ class Heard:
         )
         if not self.encoding.lift or self.sums is None:
             return likely
-        level = 1.0 - float(self.weights @ self.squares(before, noise))
-        expected = self.geometry.across + self.geometry.excess * level
-        excess = float(self.sums.second[-1, -1]) / self.reports - expected
-        # The square of a coordinate on the sphere has about twice the square of its mean.
-        return likely - 0.5 * self.reports * excess**2 / (2.0 * expected**2)
+        size, variance = self.size_of_residuals
+        expected = float(self.weights @ self.squares(before, noise))
+        return likely - 0.5 * (size - expected) ** 2 / variance
 
     @property
     def _first(self) -> Floats:
-        if self.sums is None:
-            return np.zeros(self.g.shape[1])
-        return self.sums.first[: self.g.shape[1]]
+        directions = len(self.encoding.directions)
+        return np.zeros(directions) if self.sums is None else self.sums.first[:directions]
 
 
 def _shortened(mean: Floats, second: Floats) -> Floats:
     """mean mean^T, never so large that nothing is left of the covariance."""
     share = float(mean @ cho_solve(cho_factor(second, lower=True), mean))
-    return np.outer(mean, mean) * min(1.0, 0.5 / max(share, 1e-12))
+    return mean[:, None] * mean * min(1.0, 0.5 / max(share, 1e-12))

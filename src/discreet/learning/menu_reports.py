@@ -4,9 +4,10 @@ Which row j of the menu an ask got is public, so its report tells of the residua
 (`IntervalEncoding`). A release has for each row the number n_j of answers and unbiased estimates of
 the sums of h and of h^2: a noisy linear observation of f at the rows,
 
-    cross_j = n_j slope_j (f - f_0)(x_j) + error_j,    Var[error_j] = n_j (Var[report] + Var[h | f]),
+    cross_j = n_j slope_j (f - f_0)(x_j) + error_j,
+    Var[error_j] = n_j (Var[report] + Var[h | f]),    independent over rows.
 
-independent over rows. How much rewards vary around f is told twice: by how far `cross` lies from
+How much rewards vary around f is told twice: by how far `cross` lies from
 what was believed, and by the sum of h^2 beyond what `cross` explains.
 """
 
@@ -43,9 +44,16 @@ class Rows:
         phi = plan.map(epoch.policy.menu[seen])
         return cls(encoding, phi, counts[seen], cross[seen], float(spread.sum()))
 
+    @property
+    def size_of_residuals(self) -> tuple[float, float]:
+        """E[h^2 / w^2] over all answers, and the variance of this estimate."""
+        total, width = float(self.counts.sum()), self.encoding.residual.width
+        half = square_variances(self.encoding, np.array([width**2 / 2.0]))
+        return self.spread / total / width**2, float(half[0]) / total / width**4
+
     def observed(self, before: Posterior, noise: float, *, clips: bool) -> tuple[Floats, Floats]:
         """(n_j slope_j, Var[error_j]) where rewards have this variance around f."""
-        unknown, moved = _variance(before, self.phi), self._moved(before)
+        unknown, moved = before.variance_of(self.phi), self._moved(before)
         line = Lines.at(self.encoding.residual.width, unknown, noise, clips=clips)
         inside = line.variance + np.square(line.slope) * (unknown + np.square(moved))
         reports = report_variances(self.encoding, inside)
@@ -81,10 +89,6 @@ class Rows:
     def _moved(self, before: Posterior) -> Floats:
         """What is believed of f - f_0."""
         return self.phi @ (before.coefficients - self.encoding.residual.prediction)
-
-
-def _variance(posterior: Posterior, phi: Floats) -> Floats:
-    return np.square(posterior.whitening @ phi.T).sum(axis=0)
 
 
 # -- how uncertain a report is

@@ -23,7 +23,7 @@ from discreet.learning.local_prefix import ReportSums
 from discreet.learning.personal_belief import PersonalBelief
 from discreet.learning.policy import Policy, packed
 from discreet.learning.prefix_belief import PrefixBelief
-from discreet.learning.report_belief import ReportBelief
+from discreet.learning.report_belief import MenuBelief
 from discreet.learning.search import Score, maximise, spread
 from discreet.privacy.book import book_seed
 from discreet.privacy.codebook import CodebookEncoding
@@ -47,7 +47,7 @@ def believed_before(plan: Plan) -> Believed:
 def learner(plan: Plan) -> Belief:
     """What a study with independent noise believes before any release."""
     if plan.sends_indices:
-        return ReportBelief.before(plan) if plan.encoding == "interval" else BookBelief.before(plan)
+        return MenuBelief.before(plan) if plan.encoding == "interval" else BookBelief.before(plan)
     return PersonalBelief.before(plan) if plan.is_directed else Belief.before(plan)
 
 
@@ -58,6 +58,8 @@ def open_epoch(plan: Plan, belief: Believed, *, number: int, first: int, previou
     if length < 1:
         raise StudyEnded("the horizon is reached: there is no further epoch")
     policy = _policy(plan, belief, design=plan.is_design(first), length=length, key=previous)
+    if plan.is_shuffled and plan.decisions == "box":
+        policy = policy.merged(length)
     encoding = belief.encoding_for(first, length, policy)
     if isinstance(encoding, CodebookEncoding):  # a fresh book for every epoch
         encoding = replace(encoding, seed=book_seed(plan.digest, previous))

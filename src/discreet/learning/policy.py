@@ -14,12 +14,12 @@ How many options people have is not known; which n fits a release is told by the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from discreet.arrays import Floats, Indices, Integers, Mask, frozen
+from discreet.arrays import Floats, Indices, Integers, Mask, distinct_rows, frozen
 from discreet.domain.box import Box
 from discreet.features.maps import FeatureMap
 from discreet.learning.design import turn
@@ -80,6 +80,19 @@ class Policy:
         if asks == self.counts.sum():
             return self.counts
         return np.bincount(turn(self.counts, np.arange(asks)), minlength=rows)
+
+    def merged(self, asks: int) -> "Policy":
+        """The same actions for so many asks, each action once: who gets the same hides the other.
+
+        >>> twice = Policy(np.zeros((0, 1)), np.zeros(0), 0.0, np.array([[0.2], [0.7], [0.2]]))
+        >>> twice.merged(6).menu.tolist(), twice.merged(6).counts.tolist()
+        ([[0.2], [0.7]], [4, 2])
+        """
+        distinct, which = distinct_rows(self.menu)
+        if len(distinct) == len(self.menu):
+            return self
+        counts = np.bincount(which, weights=self.asked(asks)).astype(np.int64)
+        return replace(self, menu=distinct, counts=counts)
 
     @one_thread
     def choose(self, features: FeatureMap, indices: Indices, sets: Sequence[Floats]) -> Indices:

@@ -18,6 +18,10 @@ NOISES = np.geomspace(1 / 48, 1.0, 12)
 SHAPES = np.geomspace(1 / 24, 1.0, 10)
 #: Before anything is released: the usual ones, and how wide the belief is in their logarithm.
 USUAL_NOISE, USUAL_SHAPE, DOUBT = 0.25, 0.35, 0.4
+#: Mean squares of rewards that do not lie at the ends of their range.
+INSIDE = np.linspace(0.0, 0.65, 14)
+#: How much likelier one of both has to be.
+ODDS = 7.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +47,38 @@ class Volatility:
     def plus(self, evidence: Floats) -> "Volatility":
         """With what one more release says of each."""
         return Volatility(self.evidence + evidence)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How large rewards are: E[h^2] in half-widths squared, as a Gaussian.
+
+    Rewards at the ends of their range, like those of coin flips, have 1; others usually have much
+    less. Narrow residuals of the former tell the commonest reward and not the mean, so these must
+    not be taken for the latter; what early reports say of it is vague, and more of them are heard
+    before it is settled.
+
+    >>> Extent().told(0.9, 0.01).at_ends, Extent().told(0.9, 0.25).at_ends
+    (True, None)
+    """
+
+    mean: float = 0.0
+    precision: float = 0.0
+
+    def told(self, size: float, variance: float) -> "Extent":
+        """After an estimate of it, of this variance."""
+        precision = self.precision + 1.0 / variance
+        return Extent(self.mean + (size - self.mean) / variance / precision, precision)
+
+    @property
+    def at_ends(self) -> bool | None:
+        """Whether rewards lie at the ends; None while neither is ODDS times likelier."""
+        miss = np.square(self.mean - np.append(INSIDE, 1.0)) * self.precision / 2.0
+        likely = np.exp(miss.min() - miss)
+        odds = float(likely[-1]), float(likely[:-1].mean())
+        if max(odds) < ODDS * min(odds):
+            return None
+        return odds[0] > odds[1]
 
 
 def likely_shape(bank: Bank, choice: Choice, precision: Floats, information: Floats) -> float:

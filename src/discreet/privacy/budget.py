@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 from discreet import checks
 from discreet.errors import InvalidArgument
 from discreet.privacy.cost import GaussianPrivacy, PurePrivacy, share_of
+from discreet.privacy.shuffled import ShuffledDP
 from discreet.storage import canonical
 
 Protect = Literal["decisions", "rewards"]
@@ -237,7 +238,7 @@ class LocalDP(_Promise):
         )
 
 
-Privacy = NonPrivate | JointDP | LocalDP
+Privacy = NonPrivate | JointDP | LocalDP | ShuffledDP
 
 
 @dataclass(frozen=True)

@@ -115,30 +115,42 @@ class PurePrivacy:
     >>> cost = PurePrivacy(2.0)
     >>> cost.epsilon(0.0), round(cost.epsilon(1e-3), 4), round(cost.delta(1.0), 3), cost.delta(2.0)
     (2.0, 1.9989, 0.557, 0.0)
+
+    With `missed` all this holds but for so small a probability, in which everything may be told:
+    a promise of (epsilon, delta) of which no more is known is PurePrivacy(epsilon, delta), for none
+    is easier to tell apart (Kairouz, Oh and Viswanath 2015).
+
+    >>> PurePrivacy(1.0, missed=1e-6).epsilon(1e-6), PurePrivacy(1.0, missed=1e-6).epsilon(1e-7)
+    (1.0, inf)
     """
 
     total: float
+    missed: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "total", checks.number("total", self.total, above=0.0))
+        object.__setattr__(self, "missed", checks.number("missed", self.missed, at_least=0.0))
 
     def delta(self, epsilon: float) -> float:
         """The smallest delta for this epsilon: 0 from `total` on."""
         epsilon = checks.number("epsilon", epsilon, at_least=0.0)
         if epsilon >= self.total:
-            return 0.0
-        return -math.expm1(epsilon - self.total) / (1.0 + math.exp(-self.total))
+            return self.missed
+        told = -math.expm1(epsilon - self.total) / (1.0 + math.exp(-self.total))
+        return min(1.0, self.missed + told)
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon for this delta, 0 included: `total` at delta = 0."""
-        delta = checks.number("delta", delta, at_least=0.0)
+        delta = checks.number("delta", delta, at_least=0.0) - self.missed
+        if delta < 0.0:
+            return math.inf
         left = 1.0 - delta * (1.0 + math.exp(-self.total))
         return max(0.0, self.total + math.log(left)) if left > 0.0 else 0.0
 
     @property
     def least_delta(self) -> float:
-        """The smallest delta that is certified: none is needed."""
-        return 0.0
+        """The smallest delta that is certified: none is needed, but for what is missed."""
+        return self.missed
 
 
 @dataclass(frozen=True)
@@ -167,14 +179,15 @@ class MixedPrivacy:
     def epsilon(self, delta: float) -> float:
         """An epsilon that suffices for this delta; inf where none will do."""
         spare = checks.number("delta", delta, above=0.0) - self.gaussian.delta(0.0)
-        if spare >= 0.0:
+        if spare >= self.pure.missed:
             return self.pure.epsilon(spare)
-        return self.pure.total + self.gaussian.epsilon(delta)
+        left = delta - self.pure.missed
+        return self.pure.total + self.gaussian.epsilon(left) if left > 0.0 else math.inf
 
     @property
     def least_delta(self) -> float:
-        """The smallest delta that is certified: the Gaussian part's."""
-        return self.gaussian.least_delta
+        """The smallest delta that is certified: the Gaussian part's, and what the other misses."""
+        return self.gaussian.least_delta + self.pure.missed
 
 
 PrivacyCost = GaussianPrivacy | PurePrivacy | MixedPrivacy
@@ -215,11 +228,12 @@ def compose(costs: Iterable[PrivacyCost | None]) -> PrivacyCost | None:
     parts = [parts_of(cost) for cost in private]
     noisy = [gaussian for gaussian, _ in parts if gaussian is not None]
     exact = math.fsum(pure.total for _, pure in parts if pure is not None)
+    missed = math.fsum(pure.missed for _, pure in parts if pure is not None)
     if not noisy:
-        return PurePrivacy(exact)
+        return PurePrivacy(exact, missed)
     mu = math.hypot(*(cost.mu for cost in noisy))
     gaussian = GaussianPrivacy(mu, math.fsum(cost.slack for cost in noisy))
-    return MixedPrivacy(gaussian, PurePrivacy(exact)) if exact else gaussian
+    return MixedPrivacy(gaussian, PurePrivacy(exact, missed)) if exact else gaussian
 
 
 def parts_of(cost: PrivacyCost) -> tuple[GaussianPrivacy | None, PurePrivacy | None]:

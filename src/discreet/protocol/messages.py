@@ -37,6 +37,7 @@ from discreet.arrays import Integers, frozen_integers
 from discreet.domain.coordinates import mapping
 from discreet.errors import InvalidArgument, Malformed
 from discreet.learning.epoch import Epoch
+from discreet.protocol.batches import Batch, Sealed, Turn
 from discreet.storage import canonical
 
 T = TypeVar("T")
@@ -68,15 +69,21 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Offer:
-    """Ask number `ask`, in the open epoch; the releases are those the client does not know."""
+    """Ask number `ask`, in the open epoch; the releases are those the client does not know.
+
+    `key` is a shuffler's to say: what reports are sealed for (`batches`).
+    """
 
     id: str
     ask: int
     epoch: Epoch
     releases: tuple[Release, ...] = ()
+    key: str | None = field(default=None, kw_only=True, metadata=canonical.OPTIONAL)
 
     def __post_init__(self) -> None:
         checks.hexadecimal("id", self.id, 32)
+        if self.key is not None:
+            checks.hexadecimal("key", self.key, 64)
         _check_epoch(self.epoch)
         epoch = self.epoch
         if not epoch.first <= checks.whole("ask", self.ask) < epoch.end:
@@ -247,7 +254,19 @@ class Opening:
 
 
 Message = (
-    Request | Offer | AnyReport | Decline | Receipt | Ask | Action | Answer | Release | Opening
+    Request
+    | Offer
+    | AnyReport
+    | Decline
+    | Receipt
+    | Ask
+    | Action
+    | Answer
+    | Release
+    | Opening
+    | Sealed
+    | Batch
+    | Turn
 )
 
 

@@ -46,7 +46,7 @@ class Server(Role):
         *,
         simulated: bool = False,
     ) -> None:
-        if not plan.is_local:
+        if not plan.is_local or plan.is_shuffled:
             raise InvalidArgument("plan", "one with LocalDP privacy: nobody reports otherwise")
         super().__init__(plan, journal)
         self._simulated = simulated

@@ -33,7 +33,7 @@ from discreet.agreement.release import Release
 from discreet.arrays import Floats, Integers
 from discreet.errors import InvalidArgument, Refused, TrialClosed, UnknownTrial
 from discreet.learning.epoch import Epoch
-from discreet.privacy.budget import LocalDP
+from discreet.protocol.handed_up import handed_up
 from discreet.protocol.index_limits import IndexLimits
 from discreet.protocol.messages import AnyReport, Report
 from discreet.protocol.rounds import OPEN, Event, State, advance, is_repeat
@@ -137,7 +137,7 @@ class Tally:
     """
 
     def __init__(self, plan: Plan, *, simulated: bool = False) -> None:
-        if not isinstance(plan.privacy, LocalDP):
+        if not plan.is_local:
             raise InvalidArgument("plan", "one with LocalDP privacy: nobody reports otherwise")
         self._plan = plan
         self._simulated = simulated
@@ -222,13 +222,14 @@ class Tally:
 
     def release(self) -> Release:
         """The sums so far: nothing is drawn, for every report already was."""
+        integers, reports = handed_up(self._plan, self._epoch, self._total, self.reports)
         return Release(
             epoch=self._epoch.digest,
             previous=self._epoch.previous,
             asks=self.asked - self._epoch.first,
-            integers=self._total,
+            integers=integers,
             private=not self._simulated,
-            reports=self.reports,
+            reports=reports,
         )
 
     def _step(self, id: str, event: Event) -> None:  # noqa: A002

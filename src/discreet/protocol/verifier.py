@@ -63,13 +63,13 @@ def _check_encoding(plan: Plan, epoch: Epoch) -> None:
     stds = encoding.noisy_stds(plan.map)
     if not ((stds >= SMALLEST_STD) & (stds <= encoding.largest_std)).all():
         raise Refused("this epoch's noise is not of a size that can be drawn faithfully")
-    if not plan.allows(encoding):
+    if not plan.allows(encoding, epoch.smallest_group):
         raise Refused("this epoch's noise is weaker than the plan promises")
 
 
 def _check_indexed(plan: Plan, epoch: Epoch, encoding: Indexed) -> None:
     """Refuse reports of another N, K or p than the plan's; the rest would cost accuracy alone."""
-    if not plan.allows(encoding):
+    if not plan.allows(encoding, epoch.smallest_group):
         raise Refused("this epoch's answers are not randomised as the plan promises")
     if not 0.0 < encoding.residual.width <= encoding.widest:
         raise Refused("this epoch clips rewards to a wider range than the plan's")

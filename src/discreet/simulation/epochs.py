@@ -8,6 +8,7 @@ at once, with the law of their sum. Everything here is seeded and therefore not 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ from discreet.learning.study import Study
 from discreet.privacy.budget import Simulation
 from discreet.privacy.cap import THRESHOLD_BITS, Cap
 from discreet.protocol.decisions import decide
+from discreet.protocol.handed_up import handed_up
 from discreet.protocol.tally import WIDER
 from discreet.simulation.people import People
 from discreet.simulation.worlds import Crowd, World
@@ -120,12 +122,13 @@ class IndexReports(Reports):
     def release(self) -> Release:
         """The sums: every index was drawn already."""
         epoch, count = self._epoch, self._reports
+        integers, reports = handed_up(self._plan, epoch, self._sums, count)
         return Release(
             epoch=epoch.digest,
             previous=epoch.previous,
             asks=count,
-            reports=count,
-            integers=self._sums,
+            reports=reports,
+            integers=integers,
             private=False,
         )
 
@@ -139,7 +142,9 @@ def _places(cap: Cap, count: int, rng: np.random.Generator) -> Integers:
 
 def begin(plan: Plan, spending: Spending | None = None) -> Study:
     """A simulated study that has not begun, with its budget spent in the usual way or another."""
-    belief = believed_before(plan) if spending is None else Belief.before(plan, spending)
+    belief = believed_before(plan)
+    if spending is not None and isinstance(belief, Belief):
+        belief = replace(belief, spending=spending)
     return Study.begun(belief, simulated=True)
 
 

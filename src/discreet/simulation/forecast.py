@@ -25,6 +25,7 @@ from discreet.learning.next_epoch import learner, menu_only
 from discreet.learning.search import public_points
 from discreet.learning.study import Study
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy, Protect
+from discreet.privacy.shuffled import ShuffledDP
 from discreet.simulation.campaign import Campaign
 from discreet.simulation.epochs import begin, play_study
 from discreet.simulation.forecast_report import Estimate, Forecast, Outlook
@@ -272,7 +273,7 @@ def _epoch_lengths(plan: Plan, rounds: int) -> Iterator[int]:
 
 def _levels(
     plan: Plan, epsilons: Iterable[float], delta: float | None
-) -> Sequence[JointDP | LocalDP]:
+) -> Sequence[JointDP | LocalDP | ShuffledDP]:
     """The promises to compare, strongest first; what they protect, and from whom, is the plan's."""
     words = "a sequence of positive numbers"
     if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -25,12 +25,13 @@ from discreet.learning.search import spread
 from discreet.learning.study import Study
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.encodings import EncodingChoice
+from discreet.privacy.shuffled import ShuffledDP
 from discreet.simulation.epochs import begin, play_study
 from discreet.simulation.people import Options, Problem
 from discreet.simulation.worlds import MakeProblem, World, row_of
 from discreet.threads import one_thread
 
-Model = Literal["none", "joint", "local", "random"]
+Model = Literal["none", "joint", "shuffled", "local", "random"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,9 @@ class Setting:
 
     def __post_init__(self) -> None:
         checks.count("rounds", self.rounds)
-        needed = {"joint": JointDP, "local": LocalDP}.get(self.model, NonPrivate)
+        needed = {"joint": JointDP, "shuffled": ShuffledDP, "local": LocalDP}.get(
+            self.model, NonPrivate
+        )
         if type(self.privacy) is not needed:
             raise InvalidArgument("privacy", f"{needed.__name__} for model {self.model!r}")
 

@@ -124,5 +124,5 @@ def drawn(
 
 
 def _check_agreed(plan: Plan, epoch: Epoch) -> None:
-    if not plan.allows(epoch.encoding):
+    if not plan.allows(epoch.encoding, epoch.smallest_group):
         raise Refused("this epoch's noise is weaker than the plan promises: not released")

@@ -23,8 +23,9 @@ adds (1 + e^epsilon) slack to delta (`GaussianPrivacy`), for which `Plan.cost` m
 """
 
 import os
-from collections.abc import Sequence
-from typing import TypeAlias
+import random
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +37,8 @@ from discreet.privacy.budget import Simulation
 from discreet.privacy.cap import THRESHOLD_BITS, Cap
 from discreet.privacy.clipping import LARGEST_STD, SMALLEST_STD
 
+T = TypeVar("T")
 Words: TypeAlias = NDArray[np.uint64]
-
 #: How much finer the smoothing noise is than the noise itself.
 SMOOTHING = 16.0
 
@@ -45,6 +46,20 @@ SMOOTHING = 16.0
 def secret_key() -> str:
     """32 fresh bytes, in hexadecimal."""
     return os.urandom(32).hex()
+
+
+def mixed(things: Iterable[T]) -> list[T]:
+    """These things in an order that is uniformly random, by the operating system's bits.
+
+    Each is put in a place below a uniform whole number, which is drawn without bias (bits that
+    would bend it are drawn again): Fisher and Yates' way to all orders alike.
+
+    >>> sorted(mixed([3, 1, 2]))
+    [1, 2, 3]
+    """
+    own = list(things)
+    random.SystemRandom().shuffle(own)
+    return own
 
 
 class OperatingSystem:
