@@ -368,7 +368,8 @@ MUTANTS = (
     Mutant(
         "an epoch's noise is taken on trust",
         "protocol/verifier.py",
-        "    if not plan.allows(encoding, epoch.smallest_group):\n        raise Refused(\"this epoch's noise is weaker",
+        "    if not plan.allows(encoding, epoch.smallest_group):\n"
+        "        raise Refused(\"this epoch's noise is weaker",
         "    if False:\n        raise Refused(\"this epoch's noise is weaker",
         (
             "tests/trusted/test_custodian.py::test_a_weaker_epoch_is_refused_and_nobody_acts_under_it",
