@@ -12,13 +12,20 @@ from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.experiments.contenders import Played, Trial, play_with
 from discreet.experiments.tables import cell, head, line
+from discreet.features.choose import FeatureChoice
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.shuffled import ShuffledDP
 from discreet.simulation.play import Model, Setting, simulate
 from discreet.simulation.problems import find_problem
 
 EPSILON, DELTA = 1.0, 1e-6
-PROBLEMS = ("camelback", "synthetic", "dosing-1", "dosing-3")
+#: The problems, and their features: for contexts the same few in every model.
+PROBLEMS: dict[str, FeatureChoice] = {
+    "camelback": "auto",
+    "synthetic": "auto",
+    "dosing-1": "leading",
+    "dosing-3": "leading",
+}
 #: Who is trusted, from everyone to nobody; and what learns nothing.
 MODELS: dict[str, str] = {
     "none": "not private",
@@ -58,7 +65,7 @@ def _regrets(trial: Trial) -> Floats:
     if trial.way not in settings:
         raise InvalidArgument("way", f"one of {', '.join(settings)}", trial.way)
     model, privacy = settings[trial.way]
-    setting = Setting(model, trial.rounds, privacy=privacy)
+    setting = Setting(model, trial.rounds, features=PROBLEMS[trial.problem], privacy=privacy)
     return simulate(find_problem(trial.problem), setting, seed=trial.seed, run=trial.run).regrets
 
 
