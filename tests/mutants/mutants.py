@@ -6,7 +6,7 @@ node, must fail then. Who changes privacy code adds the mutants of what is new.
 
 from tests.mutants.index_mutants import INDEX_MUTANTS
 from tests.mutants.mutant import Mutant
-from tests.mutants.shuffled_mutants import SHUFFLED_MUTANTS
+from tests.mutants.shuffler_mutants import SHUFFLER_MUTANTS
 
 AUDIT = "tests/audit/test_roles.py::test_a_role_keeps_its_promise"
 GRAM, FOURIER, ANNOUNCED = (
@@ -368,7 +368,8 @@ MUTANTS = (
     Mutant(
         "an epoch's noise is taken on trust",
         "protocol/verifier.py",
-        "    if not plan.allows(encoding):\n        raise Refused(\"this epoch's noise is weaker",
+        "    if not plan.allows(encoding, epoch.smallest_group):\n"
+        "        raise Refused(\"this epoch's noise is weaker",
         "    if False:\n        raise Refused(\"this epoch's noise is weaker",
         (
             "tests/trusted/test_custodian.py::test_a_weaker_epoch_is_refused_and_nobody_acts_under_it",
@@ -423,5 +424,5 @@ MUTANTS = (
         ("tests/learning/test_elimination.py::test_what_does_not_go_together_is_refused",),
     ),
     *INDEX_MUTANTS,
-    *SHUFFLED_MUTANTS,
+    *SHUFFLER_MUTANTS,
 )

@@ -25,7 +25,7 @@ GAUSSIAN = 283.0
 GRID = np.linspace(0.0, 1.0, 101)[:, None]
 
 
-def plan_for(epsilon):
+def plan_for(epsilon, **parts):
     return Plan(
         domain=Box({"dose": (0, 10)}),
         privacy=LocalDP(epsilon),
@@ -33,6 +33,7 @@ def plan_for(epsilon):
         schedule=Schedule(first=REPORTS, growth=2.0),
         signal_std=0.25,
         noise_std=0.25,
+        **parts,
     )
 
 
@@ -81,6 +82,29 @@ def test_liars_at_their_worst_move_the_posterior_within_the_proven_bound(epsilon
         shift = np.abs(dirty.mean(GRID) - clean.mean(GRID)) / np.sqrt(clean.variance(GRID))
         worst = max(worst, float(shift.max()))
     assert 0.15 * bound < worst <= bound  # neither beyond the bound, nor far below
+
+
+def test_liars_among_people_with_private_actions_stay_within_the_average_bound():
+    """A tenth, who all send codewords along one aim; aims are searched over the box."""
+    plan = plan_for(4.0, decisions="candidates")
+    study = Study(plan, simulated=True)
+    study = study.opened(study.next_epoch())
+    epoch, rng = study.open_epoch, np.random.default_rng(3)
+    points = rng.random((REPORTS, 1))
+    rewards = 0.5 + 0.3 * np.sin(6 * points[:, 0])
+    honest = mechanism.indices(plan, epoch, points, rewards, bits=Seeded(Simulation(1), 0))
+    clean = after(study, honest).posterior
+    words = epoch.encoding.codewords(np.arange(epoch.encoding.cap.size))
+    bound = influence(plan, epoch, malicious=REPORTS // 10, reports=REPORTS).mean
+    shifts = []
+    for aim in GRID[::25]:
+        g = epoch.encoding.along(plan.map(aim[None, :]))[0]
+        sent = honest.copy()
+        sent[: REPORTS // 10] = np.argmax(words[:, : len(g)] @ g)
+        dirty = after(study, sent).posterior
+        shift = np.abs(dirty.mean(GRID) - clean.mean(GRID)) / np.sqrt(clean.variance(GRID))
+        shifts.append(float(shift.mean()))
+    assert 0.02 * bound < max(shifts) <= bound
 
 
 def test_a_server_counts_a_lie_as_it_counts_an_answer():

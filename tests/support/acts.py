@@ -219,6 +219,7 @@ SERVER = [
 
 MIXED_PLAN = local_plan(
     privacy=ShuffledDP(4.0, 1e-3, minimum=2, answering=0.5, rounds_per_user=3),
+    encoding="auto",
     schedule=Schedule(first=2, growth=1.01, least=2),
 )
 SECRET = "07" * 32

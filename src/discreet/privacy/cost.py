@@ -215,7 +215,7 @@ def compose(costs: Iterable[PrivacyCost | None]) -> PrivacyCost | None:
     >>> compose([spring, None]) is None
     True
     >>> compose([PurePrivacy(1.0), PurePrivacy(2.0)])
-    PurePrivacy(total=3.0)
+    PurePrivacy(total=3.0, missed=0.0)
     >>> round(compose([spring, autumn, PurePrivacy(2.0)]).epsilon(1e-6), 2)
     3.45
     """

@@ -63,7 +63,7 @@ def _check_encoding(plan: Plan, epoch: Epoch) -> None:
     stds = encoding.noisy_stds(plan.map)
     if not ((stds >= SMALLEST_STD) & (stds <= encoding.largest_std)).all():
         raise Refused("this epoch's noise is not of a size that can be drawn faithfully")
-    if not plan.allows(encoding):
+    if not plan.allows(encoding, epoch.smallest_group):
         raise Refused("this epoch's noise is weaker than the plan promises")
 
 

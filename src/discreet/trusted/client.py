@@ -92,7 +92,7 @@ class Client(Role):
         key: str | None = None,
     ) -> None:
         if not isinstance(plan.privacy, LocalDP | ShuffledDP):
-            raise InvalidArgument("plan", "one with LocalDP or ShuffledDP privacy")
+            raise InvalidArgument("plan", "one with LocalDP privacy, or ShuffledDP")
         if key is not None:
             checks.hexadecimal("key", key, 64)
         self._key = key

@@ -5,7 +5,7 @@ from tests.mutants.mutant import Mutant
 SHUFFLER = "tests/trusted/test_shuffler.py"
 SHUFFLED_AUDIT = "tests/audit/test_shuffled.py"
 
-SHUFFLED_MUTANTS = (
+SHUFFLER_MUTANTS = (
     Mutant(
         "a batch keeps the order in which people came",
         "trusted/shuffler.py",
