@@ -432,12 +432,12 @@ def test_a_damaged_earlier_study_is_named(tmp_path):
         (
             "privacy",
             {"epsilon": 1},
-            "privacy.type: expected 'NonPrivate' or 'JointDP' or 'LocalDP', and it is",
+            "privacy.type: expected 'NonPrivate' or 'JointDP' or 'LocalDP' or 'ShuffledDP', and it",
         ),
         (
             "privacy.type",
             "DP",
-            "privacy.type: expected 'NonPrivate' or 'JointDP' or 'LocalDP', got 'DP'",
+            "privacy.type: expected 'NonPrivate' or 'JointDP' or 'LocalDP' or 'ShuffledDP', got",
         ),
         ("privacy", 3, "privacy: expected a table, got 3"),
         ("privacy.epsilon.x", 3, "privacy.epsilon.x: expected a table 'epsilon' to change"),
