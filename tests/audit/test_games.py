@@ -68,6 +68,7 @@ def without_roles(monkeypatch):
     """Games through the roles take minutes: `test_roles` and `test_indices` play them."""
     monkeypatch.setattr(auditing.roles, "role_trials", lambda: iter(()))
     monkeypatch.setattr(auditing.indices, "index_trials", lambda: iter(()))
+    monkeypatch.setattr(auditing.shuffled, "mixing_trials", lambda: iter(()))
 
 
 def test_the_audit_passes_every_mechanism_and_catches_every_control(capfd):

@@ -57,6 +57,7 @@ def test_the_audit_plays_them_last(monkeypatch):
     chosen.append((replace(GAMES["client, interval"], client=indices.TooNear), "too near"))
     monkeypatch.setattr(games, "_trials", lambda: iter(()))
     monkeypatch.setattr(games.roles, "role_trials", lambda: iter(()))
+    monkeypatch.setattr(games.shuffled, "mixing_trials", lambda: iter(()))
     monkeypatch.setattr(indices, "index_trials", lambda: iter(chosen))
     exact, drawn, broken = games.audit(30_000)
     assert [each.control for each in (exact, drawn, broken)] == [False, False, True]

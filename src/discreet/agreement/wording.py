@@ -49,6 +49,7 @@ FILLED = frozenset(
         "buffers",
         "looks",
         "elimination",
+        "codewords",
     )
 )
 
