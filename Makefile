@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-EXTRAS := cli frames cluster test check docs bench
+EXTRAS := cli frames shuffler cluster test check docs bench
 
 # The matrices here are small: BLAS threads only get in each other's way.
 export OMP_NUM_THREADS      := 1

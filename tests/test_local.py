@@ -362,6 +362,7 @@ def test_a_report_is_25_times_smaller_than_the_papers_dense_one():
         kernel=SquaredExponential(0.1),
         kernel_error=1e-4,
         privacy=LocalDP(8.0, 0.1),
+        encoding="fourier",
         decisions="candidates",
         schedule=Schedule(first=10, growth=2.0),
     )

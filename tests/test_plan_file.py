@@ -252,6 +252,23 @@ def starts_as_written():
     return Plan(domain=domain, privacy=JointDP(1.0, 0.001), start={"dose": 5, "arm": "b"})
 
 
+INDICES = """
+codewords = 4096
+encoding = "codebook"
+domain.coordinates = { dose = [0, 10] }
+privacy = { type = "LocalDP", epsilon = 2.0 }
+"""
+
+
+def indices_as_written():
+    privacy = LocalDP(2.0)
+    return Plan(domain=Box({"dose": (0, 10)}), privacy=privacy, encoding="codebook", codewords=4096)
+
+
+def test_a_file_may_ask_for_reports_that_are_indices(tmp_path):
+    assert read_plan(written(tmp_path, INDICES)).digest == indices_as_written().digest
+
+
 def test_a_file_may_say_how_to_begin_and_who_comes(tmp_path):
     assert read_plan(written(tmp_path, EXPLORES)).digest == explores_as_written().digest
     assert read_plan(written(tmp_path, STARTS)).digest == starts_as_written().digest
@@ -274,6 +291,7 @@ def test_every_field_of_a_plan_can_be_written():
         ELIMINATES: eliminates_as_written(),
         EXPLORES: explores_as_written(),
         STARTS: starts_as_written(),
+        INDICES: indices_as_written(),
     }
     said = {name: plan for text, plan in texts.items() for name in tomllib.loads(text)}
     assert names - said.keys() == {"prior"}  # see "an earlier study" below
@@ -414,12 +432,12 @@ def test_a_damaged_earlier_study_is_named(tmp_path):
         (
             "privacy",
             {"epsilon": 1},
-            "privacy.type: expected 'NonPrivate' or 'JointDP' or 'LocalDP', and it is",
+            "privacy.type: expected 'NonPrivate' or 'JointDP' or 'LocalDP' or 'ShuffledDP', and it",
         ),
         (
             "privacy.type",
             "DP",
-            "privacy.type: expected 'NonPrivate' or 'JointDP' or 'LocalDP', got 'DP'",
+            "privacy.type: expected 'NonPrivate' or 'JointDP' or 'LocalDP' or 'ShuffledDP', got",
         ),
         ("privacy", 3, "privacy: expected a table, got 3"),
         ("privacy.epsilon.x", 3, "privacy.epsilon.x: expected a table 'epsilon' to change"),

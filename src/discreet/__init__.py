@@ -4,8 +4,9 @@ A *plan* is the public agreement: domain, kernel, reward range, privacy. A *band
 actions and is told rewards. Each *epoch* is a block of asks under one frozen public policy;
 answers become integers, integers become sums, and one *release* an epoch updates the posterior
 from which the next epoch is made. A *study* is the public record of all that. Where nobody is
-trusted, each person's *client* sends randomised reports, and a *server* adds them. Where one
-party is, it is a *custodian* of answers, and a *publisher* of its releases opens the epochs.
+trusted, each person's *client* sends randomised reports, and a *server* adds them; a *shuffler*
+between the two mixes them. Where one party is, it is a *custodian* of answers, and a *publisher* of
+its releases opens the epochs.
 """
 
 from importlib import import_module
@@ -32,19 +33,16 @@ if TYPE_CHECKING:
     from discreet.learning.elimination import Certificate
     from discreet.learning.study import Recommendation, Study
     from discreet.plan_file import read_plan
-    from discreet.privacy.budget import (
-        GaussianPrivacy,
-        JointDP,
-        LocalDP,
-        NonPrivate,
-        Simulation,
-        compose,
-    )
+    from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Simulation
+    from discreet.privacy.cost import GaussianPrivacy, MixedPrivacy, PurePrivacy, compose
+    from discreet.privacy.shuffled import ShuffledDP
     from discreet.protocol.publisher import Publisher
     from discreet.protocol.server import Server
+    from discreet.protocol.shuffle_server import ShuffleServer
     from discreet.trials import Trial, Trials
     from discreet.trusted.client import Client
     from discreet.trusted.custodian import Custodian
+    from discreet.trusted.shuffler import Shuffler
 
 __all__ = [
     "Additive",
@@ -66,15 +64,20 @@ __all__ = [
     "Linear",
     "LocalDP",
     "Matern",
+    "MixedPrivacy",
     "NonPrivate",
     "Part",
     "Plan",
     "Polynomial",
     "Product",
     "Publisher",
+    "PurePrivacy",
     "Recommendation",
     "Schedule",
     "Server",
+    "ShuffleServer",
+    "ShuffledDP",
+    "Shuffler",
     "Simulation",
     "SquaredExponential",
     "Structured",
@@ -88,17 +91,14 @@ __all__ = [
 # Names load when they are used: a command line that completes a word needs none of them.
 _PLACES = {
     "bandit": ("Bandit",),
-    "privacy.budget": (
-        "GaussianPrivacy",
-        "JointDP",
-        "LocalDP",
-        "NonPrivate",
-        "Simulation",
-        "compose",
-    ),
+    "privacy.budget": ("JointDP", "LocalDP", "NonPrivate", "Simulation"),
+    "privacy.cost": ("GaussianPrivacy", "MixedPrivacy", "PurePrivacy", "compose"),
     "trials": ("Trial", "Trials"),
     "trusted.client": ("Client",),
     "trusted.custodian": ("Custodian",),
+    "trusted.shuffler": ("Shuffler",),
+    "privacy.shuffled": ("ShuffledDP",),
+    "protocol.shuffle_server": ("ShuffleServer",),
     "domain.box": ("Box", "Categorical", "Continuous", "Integer"),
     "errors": ("DiscreetError",),
     "features.kernels": (

@@ -24,6 +24,7 @@ from discreet.features.kernels import (
     Structured,
 )
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate
+from discreet.privacy.cost import PurePrivacy
 from discreet.privacy.encodings import ENCODINGS
 from discreet.privacy.fourier import FourierEncoding
 from discreet.privacy.gram import GramEncoding
@@ -522,7 +523,7 @@ def test_a_plan_may_trust_nobody():
 
 @pytest.mark.parametrize(("reports", "factor"), [(1, 1.0), (4, 0.5), (100, 0.1)])
 def test_reports_of_one_person_share_the_budget_in_squares(reports, factor):
-    plan = _plan(privacy=LocalDP(1.0, 1e-6, rounds_per_user=reports))
+    plan = _plan(privacy=LocalDP(1.0, 1e-6, rounds_per_user=reports), encoding="reward")
     whole = LocalDP(1.0, 1e-6).cost.mu
     assert plan.mu == pytest.approx(factor * whole, rel=1e-3)  # but for finite precision
     assert plan.mu < plan.privacy.mu_per_round
@@ -530,19 +531,70 @@ def test_reports_of_one_person_share_the_budget_in_squares(reports, factor):
 
 def test_local_encodings_are_those_that_keep_decisions_private():
     local = {"privacy": LocalDP(1.0, 1e-6)}
-    assert _plan(**local).encoding == "reward"
-    assert _plan(**local, decisions="candidates").encoding == "fourier"
-    assert _plan(**local, kernel=Linear(), decisions="candidates").encoding == "gram"
+    assert _plan(**local).encoding == "interval"
+    assert _plan(**local, decisions="candidates").encoding == "codebook"
+    with pytest.raises(InvalidArgument, match="'interval' tells the residual alone"):
+        _plan(**local, decisions="candidates", encoding="interval")
     with pytest.raises(InvalidArgument, match="'announced' publishes the actions"):
         _plan(**local, decisions="candidates", encoding="announced")
     with pytest.raises(InvalidArgument, match="public_decisions"):
         _plan(**local, decisions="candidates", public_decisions=True)
 
 
+def test_where_delta_is_given_away_gaussian_noise_tells_more_and_is_the_default():
+    local = {"privacy": LocalDP(0.5, 0.1)}
+    assert _plan(**local).encoding == "reward"
+    assert _plan(**local, decisions="candidates").encoding == "fourier"
+    assert _plan(**local, kernel=Linear(), decisions="candidates").encoding == "gram"
+
+
+def test_without_delta_only_reports_that_are_indices_will_do():
+    local = {"privacy": LocalDP(2.0, rounds_per_user=4)}
+    plan = _plan(**local)
+    assert (plan.encoding, plan.codewords, plan.report_epsilon) == ("interval", 1 << 14, 0.5)
+    assert plan.cost == PurePrivacy(2.0)
+    assert "epsilon = 2 with delta = 0" in plan.guarantee
+    assert "in at most 4 reports" in plan.guarantee
+    with pytest.raises(InvalidArgument, match="needs a delta"):
+        _plan(**local, encoding="reward")
+    with pytest.raises(InvalidArgument, match="needs a delta"):
+        _plan(**local, confidence="theory", norm=1.0)
+    with pytest.raises(TypeError, match="no mu"):
+        plan.mu  # noqa: B018
+    with pytest.raises(TypeError, match="no noise"):
+        plan.encode_with  # noqa: B018
+    with pytest.raises(InvalidArgument, match="epsilon"):
+        _plan(privacy=LocalDP(50.0))
+
+
+def test_a_plan_whose_reports_are_indices_promises_no_delta_also_where_one_was_asked_for():
+    plan = _plan(privacy=LocalDP(2.0, 1e-6))
+    assert plan.guarantee == _plan(privacy=LocalDP(2.0)).guarantee
+    assert plan.cost.delta(2.0) == 0.0
+    assert not _plan(privacy=JointDP(2.0, 1e-6)).sends_indices
+
+
+@pytest.mark.parametrize("encoding", ["interval", "codebook"])
+def test_indices_are_for_the_local_model(encoding):
+    with pytest.raises(InvalidArgument, match="is for LocalDP"):
+        _plan(privacy=JointDP(1.0, 1e-6), encoding=encoding)
+
+
+def test_a_stored_plan_of_gaussian_reports_stays_one():
+    """Its encoding is written in it: another default for new plans changes nothing."""
+    noisy = _plan(privacy=LocalDP(1.0, 1e-6), encoding="reward")
+    data = canonical.encode(noisy)
+    assert b"codewords" not in data
+    again = canonical.decode(Plan, data)
+    assert (again.encoding, again.mu, again.sends_indices) == ("reward", noisy.mu, False)
+
+
 @pytest.mark.parametrize("decisions", ["box", "candidates"])
 def test_local_epochs_grow_with_the_square_of_the_noise(decisions):
+    encoding = "reward" if decisions == "box" else "fourier"
     few, many = (
-        _plan(privacy=LocalDP(epsilon, 1e-3), decisions=decisions) for epsilon in (0.2, 0.1)
+        _plan(privacy=LocalDP(epsilon, 1e-3), decisions=decisions, encoding=encoding)
+        for epsilon in (0.2, 0.1)
     )
     assert many.design_asks == pytest.approx(few.design_asks * (few.mu / many.mu) ** 2, rel=0.02)
     joint = _plan(privacy=JointDP(0.1, 1e-3), decisions=decisions)

@@ -8,7 +8,7 @@ from tests.support.journals import ListJournal
 
 import discreet
 from discreet import Bandit, Box, Client, Custodian, JointDP, LocalDP, Plan, Publisher, Server
-from discreet.agreement import resolve
+from discreet.agreement import resolve, round_looks
 from discreet.agreement.schedule import Schedule
 from discreet.agreement.wording import Wording
 from discreet.errors import JournalDamaged, JournalForeign, Malformed
@@ -45,7 +45,7 @@ def upgraded(monkeypatch):
             return rule._replace(weights=weights / weights.sum())
 
         monkeypatch.setattr(resolve, "schedule_of", longer)
-        monkeypatch.setattr(resolve, "FOUR_LOOKS", (0.9, 0.43))
+        monkeypatch.setattr(round_looks, "FOUR_LOOKS", (0.9, 0.43))
         monkeypatch.setattr(choosing, "grid_rule", other_bits)
 
     return upgrade

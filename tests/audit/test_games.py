@@ -65,8 +65,10 @@ def all_trials():
 
 @pytest.fixture(autouse=True)
 def without_roles(monkeypatch):
-    """Games through the roles take minutes: they have tests of their own (`test_roles`)."""
+    """Games through the roles take minutes: `test_roles` and `test_indices` play them."""
     monkeypatch.setattr(auditing.roles, "role_trials", lambda: iter(()))
+    monkeypatch.setattr(auditing.indices, "index_trials", lambda: iter(()))
+    monkeypatch.setattr(auditing.shuffled, "mixing_trials", lambda: iter(()))
 
 
 def test_the_audit_passes_every_mechanism_and_catches_every_control(capfd):

@@ -78,6 +78,8 @@ def test_the_audit_plays_them_after_the_others(monkeypatch):
     chosen = [TRIALS["client, reward"], TRIALS["randomised anew when sent again"]]
     monkeypatch.setattr(games, "_trials", lambda: iter(()))
     monkeypatch.setattr(roles, "role_trials", lambda: iter(chosen))
+    monkeypatch.setattr(games.indices, "index_trials", lambda: iter(()))
+    monkeypatch.setattr(games.shuffled, "mixing_trials", lambda: iter(()))
     heard = []
     sound, broken = games.audit(30_000, advance=heard.append)
     assert heard == [sound.name, broken.name]

@@ -98,7 +98,9 @@ BAD = {
         ["table", "--out", "text.txt"], ["table", "--out", "text.txt/figures"],
     ],
     "simulate": [
-        *[["--model", model, *levels] for model in ("joint", "local") for levels in EPSILONS],
+        *[["--model", "joint", *levels] for levels in EPSILONS],
+        *[["--model", "local", *levels] for levels in EPSILONS if levels[-1] != "0"],
+        ["--model", "local"], ["--model", "local", "--delta", "0.1"],
         *PROBLEMS, *PLANS, *SETS,
         ["--set", "domain.coordinates.x=[0,1]"], ["--set", "decisions=candidates"],
         ["--set", "privacy.type=JointDP"], ["--set", "prior=no.json"],

@@ -194,7 +194,9 @@ def studies(real, tmp_path):
     """Beside a real one: another, a local one, one not begun, one without privacy, a simulation."""
     plans = {
         "other": plan_of("one", privacy=JointDP(8.0, 1e-5, rounds_per_user=2)),
-        "local": plan_of("one", privacy=LocalDP(2.0, 1e-6)),
+        "local": plan_of("one", privacy=LocalDP(2.0, 1e-6), encoding="reward"),
+        "pure": plan_of("one", privacy=LocalDP(2.0)),
+        "purer": plan_of("one", privacy=LocalDP(0.5, rounds_per_user=2)),
         "fresh": plan_of("one", schedule=Schedule(99)),
         "open": plan_of("one", privacy=NonPrivate()),
     }
@@ -206,6 +208,33 @@ def studies(real, tmp_path):
                 bandit.tell(bandit.ask(user=f"user {index}"), 0.5)
             bandit.export(tmp_path / f"{name}.json")
     return {"study": real.plan, **plans}
+
+
+@pytest.mark.parametrize("ending", ["db", "json"])
+def test_studies_without_delta_add_up_their_epsilons(run, studies, ending):
+    paths = [f"pure.{ending}", f"purer.{ending}"]
+    _, out, _ = run("inspect", *paths, "--json")
+    known = json.loads(out)["together"]
+    assert (known["mu"], known["pure_epsilon"], known["least_delta"]) == (None, 2.5, 0.0)
+    _, out, _ = run("inspect", *paths)
+    assert "Together: epsilon = 2.5 with delta = 0 for one person who takes part" in out
+    assert "LocalDP, epsilon = 0.5 with delta = 0, at most 2" in out
+    _, out, _ = run("inspect", f"pure.{ending}")
+    assert "Budget: epsilon = 2 with delta = 0 for one person in at most 1 round." in out
+    assert "Spent so far, at most: all of it" in out
+
+
+@pytest.mark.parametrize("ending", ["db", "json"])
+def test_beside_gaussian_studies_an_epsilon_without_delta_is_added_at_the_end(run, studies, ending):
+    paths = [f"study.{ending}", f"pure.{ending}"]
+    _, out, _ = run("inspect", *paths, "--json")
+    known = json.loads(out)["together"]
+    alone = studies["study"].cost
+    assert (known["mu"], known["pure_epsilon"]) == (alone.mu, 2.0)
+    for delta in (1e-3, 1e-6):
+        assert known["epsilon_at"][repr(delta)] == pytest.approx(2.0 + alone.epsilon(delta))
+    _, out, _ = run("inspect", *paths)
+    assert f"Together: mu = {alone.mu:.4g} and beside it epsilon = 2 with delta = 0 for" in out
 
 
 @pytest.mark.parametrize("names", [("study", "other"), ("study", "other", "local", "fresh")])

@@ -16,9 +16,9 @@ from discreet.experiments.as_printed import (
 from discreet.experiments.printed_audit import CASES, PrintedGame, audit_printed
 from discreet.learning.prefix_belief import Practical
 from discreet.learning.theory import Levels
-from discreet.privacy.budget import GaussianPrivacy
 from discreet.privacy.clipping import Noise
 from discreet.privacy.correlation import Independent, Tree
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.simulation.play import Setting, plan_for
 from discreet.simulation.problems import find_problem
 from discreet.simulation.worlds import World

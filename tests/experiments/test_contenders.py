@@ -23,9 +23,10 @@ from discreet.experiments.prefix import (
     simulate_seldom,
 )
 from discreet.learning.theory import calibrated
-from discreet.privacy.budget import GaussianPrivacy, JointDP
+from discreet.privacy.budget import JointDP
 from discreet.privacy.clipping import Noise
 from discreet.privacy.correlation import BLT, SquareRoot, Tree
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.simulation.play import Setting, simulate
 from discreet.simulation.problems import find_problem
 

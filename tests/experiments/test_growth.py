@@ -11,7 +11,8 @@ from discreet.experiments import growth, paper_figures
 from discreet.experiments import shuffling as between
 from discreet.experiments.contenders import Played, play
 from discreet.experiments.growth import WAY, growth_of, growth_trials
-from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate
+from discreet.privacy.budget import JointDP, LocalDP, NonPrivate
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.simulation.play import Setting, simulate
 from discreet.simulation.problems import find_problem
 

@@ -22,7 +22,8 @@ from discreet.experiments.theory_checks import STRATEGIES, informative_from
 from discreet.learning.arms import arms_of
 from discreet.learning.elimination_bounds import regret_bound
 from discreet.learning.regret_bounds import crossover
-from discreet.privacy.budget import GaussianPrivacy, JointDP
+from discreet.privacy.budget import JointDP
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.simulation.problems import CAMELBACK
 
 

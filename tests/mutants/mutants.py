@@ -4,7 +4,9 @@ A mutant replaces `old`, which occurs once in the file, by `new`. Each of its ca
 node, must fail then. Who changes privacy code adds the mutants of what is new.
 """
 
-from dataclasses import dataclass
+from tests.mutants.index_mutants import INDEX_MUTANTS
+from tests.mutants.mutant import Mutant
+from tests.mutants.shuffler_mutants import SHUFFLER_MUTANTS
 
 AUDIT = "tests/audit/test_roles.py::test_a_role_keeps_its_promise"
 GRAM, FOURIER, ANNOUNCED = (
@@ -17,17 +19,6 @@ DIRECTED_SEARCH = f"{SEARCH}::test_a_release_along_directions_moves_by_no_more_t
 CLIENT = f"{AUDIT}[client, gram]"
 ELIMINATION = f"{AUDIT}[custodian, elimination]"
 PROVEN, EDGES = "tests/learning/test_elimination.py", "tests/learning/test_elimination_edges.py"
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One broken line."""
-
-    name: str
-    file: str
-    old: str
-    new: str
-    catchers: tuple[str, ...]
 
 
 MUTANTS = (
@@ -84,22 +75,22 @@ MUTANTS = (
     Mutant(
         "a quarter of the noise of a release",
         "trusted/mechanism.py",
-        "integers=noisy(totals, epoch.encoding.stds(plan.map), bits=bits)",
-        "integers=noisy(totals, np.maximum(epoch.encoding.stds(plan.map) / 4, 1024.0), bits=bits)",
+        "integers=noisy(totals, epoch.additive.stds(plan.map), bits=bits)",
+        "integers=noisy(totals, np.maximum(epoch.additive.stds(plan.map) / 4, 1024.0), bits=bits)",
         (GRAM,),
     ),
     Mutant(
         "no noise on a report",
         "trusted/mechanism.py",
-        "return noisy(own, epoch.encoding.stds(plan.map), bits=bits)",
-        "return noisy(own, 0 * epoch.encoding.stds(plan.map), bits=bits)",
+        "return noisy(own, epoch.additive.stds(plan.map), bits=bits)",
+        "return noisy(own, 0 * epoch.additive.stds(plan.map), bits=bits)",
         (CLIENT,),
     ),
     Mutant(
         "the reports of a batch share their noise",
         "trusted/mechanism.py",
-        "return noisy(own, epoch.encoding.stds(plan.map), bits=bits)",
-        "return own + noisy(0 * own[:1], epoch.encoding.stds(plan.map), bits=bits)",
+        "return noisy(own, epoch.additive.stds(plan.map), bits=bits)",
+        "return own + noisy(0 * own[:1], epoch.additive.stds(plan.map), bits=bits)",
         ("tests/trusted/test_mechanism.py::test_every_report_of_a_batch_has_noise_of_its_own",),
     ),
     Mutant(
@@ -112,7 +103,7 @@ MUTANTS = (
     Mutant(
         "an epoch that is weaker than the plan is released",
         "trusted/mechanism.py",
-        "if not plan.allows(epoch.encoding):",
+        "if not plan.allows(epoch.encoding, epoch.smallest_group):",
         "if False:",
         (
             "tests/trusted/test_mechanism.py::test_an_epoch_that_is_weaker_than_the_plan_is_not_released",
@@ -305,8 +296,8 @@ MUTANTS = (
     ),
     Mutant(
         "finite precision takes nothing from delta",
-        "privacy/budget.py",
-        "left = delta - _share(slack, epsilon)",
+        "privacy/cost.py",
+        "left = delta - share_of(slack, epsilon)",
         "left = delta",
         (
             "tests/trusted/test_randomness.py::test_a_plan_pays_for_finite_precision_out_of_its_delta",
@@ -379,7 +370,8 @@ MUTANTS = (
     Mutant(
         "an epoch's noise is taken on trust",
         "protocol/verifier.py",
-        "    if not plan.allows(encoding):\n        raise Refused(\"this epoch's noise is weaker",
+        "    if not plan.allows(encoding, epoch.smallest_group):\n"
+        "        raise Refused(\"this epoch's noise is weaker",
         "    if False:\n        raise Refused(\"this epoch's noise is weaker",
         (
             "tests/trusted/test_custodian.py::test_a_weaker_epoch_is_refused_and_nobody_acts_under_it",
@@ -475,4 +467,6 @@ MUTANTS = (
         "silent=0.5 * silence * release.asks if",
         (f"{EDGES}::test_an_adversary_takes_most_of_the_bias_and_never_more",),
     ),
+    *INDEX_MUTANTS,
+    *SHUFFLER_MUTANTS,
 )

@@ -13,14 +13,8 @@ from hypothesis import strategies as st
 from discreet.agreement.plan import Plan
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument, LargeDelta
-from discreet.privacy.budget import (
-    GaussianPrivacy,
-    JointDP,
-    LocalDP,
-    NonPrivate,
-    Simulation,
-    compose,
-)
+from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Simulation
+from discreet.privacy.cost import GaussianPrivacy, PurePrivacy, compose
 
 RNG = np.random.default_rng(0)
 GRID = [
@@ -107,7 +101,7 @@ def test_no_epsilon_is_needed_where_delta_covers_everything():
     ("epsilon", "delta", "argument"),
     [
         *((bad, 1e-6, "epsilon") for bad in (math.nan, math.inf, 0.0, -1.0, "1", None, True)),
-        *((1.0, bad, "delta") for bad in (math.nan, math.inf, 0.0, -1e-6, 1.0, 1.5, None, True)),
+        *((1.0, bad, "delta") for bad in (math.nan, math.inf, -1e-6, 1.0, 1.5, True, False)),
         (1e-6, 0.5, "delta"),  # swapped
         (5.0, 1.0, "delta"),
     ],
@@ -116,6 +110,15 @@ def test_parameters_that_promise_nothing_are_refused_by_name(kind, epsilon, delt
     with pytest.raises(InvalidArgument) as caught:
         kind(epsilon=epsilon, delta=delta)
     assert caught.value.argument == argument
+
+
+@pytest.mark.parametrize("delta", [0.0, None])
+def test_without_delta_a_joint_promise_is_refused_and_a_local_one_is_pure(delta):
+    with pytest.raises(InvalidArgument) as caught:
+        JointDP(epsilon=1.0, delta=delta)
+    assert caught.value.argument == "delta"
+    assert LocalDP(epsilon=1.0, delta=delta) == LocalDP(epsilon=1.0)
+    assert LocalDP(epsilon=1.0).cost == PurePrivacy(1.0)
 
 
 def test_swapped_parameters_are_told_so():

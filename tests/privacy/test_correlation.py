@@ -13,8 +13,8 @@ from scipy.special import comb
 from tests.contracts.noise import NoiseContract, streamed
 
 from discreet.errors import InvalidArgument
-from discreet.privacy.budget import GaussianPrivacy
 from discreet.privacy.correlation import BLT, Independent, SquareRoot, State, Tree, multiplier
+from discreet.privacy.cost import GaussianPrivacy
 
 #: The set of the errata, section 2, for 10^4 releases.
 ERRATA_BLT = BLT(

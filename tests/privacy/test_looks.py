@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from discreet import Box, JointDP, LocalDP, NonPrivate, Plan, SquaredExponential
 from discreet.agreement.schedule import Exploration
 from discreet.errors import InvalidArgument
-from discreet.privacy.budget import GaussianPrivacy
 from discreet.privacy.clipping import SLACK_PER_INTEGER
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.privacy.looks import FOUR_LOOKS, MOST_LOOKS, ONE_LOOK, check_looks, in_sight, reach
 from discreet.storage import canonical
 
@@ -48,8 +48,12 @@ ONCE = {
         "features": "grid",
     },
     "joint, correlated": {"noise": "tree", "horizon": 50},
-    "local": {"privacy": LocalDP(1.0, 1e-3)},
-    "local, candidates": {"privacy": LocalDP(1.0, 1e-3), "decisions": "candidates"},
+    "local": {"privacy": LocalDP(1.0, 1e-3), "encoding": "reward"},
+    "local, candidates": {
+        "privacy": LocalDP(1.0, 1e-3),
+        "encoding": "fourier",
+        "decisions": "candidates",
+    },
     "not private": {"privacy": NonPrivate()},
     "not private, reward": {"privacy": NonPrivate(), "encoding": "reward"},
     "not private, candidates": {"privacy": NonPrivate(), "decisions": "candidates"},

@@ -15,7 +15,7 @@ import pytest
 from discreet import Bandit, Box, JointDP, LocalDP, Plan, Schedule, Study
 from discreet.cli.budgets import budget, level_words
 from discreet.errors import InvalidArgument
-from discreet.privacy.budget import GaussianPrivacy, compose
+from discreet.privacy.cost import GaussianPrivacy, compose
 
 LINE, PAIR = Box({"dose": (0, 10)}), Box({"dose": (0, 10), "age": (18, 90)}, context=["age"])
 SHAPES = {

@@ -32,6 +32,7 @@ def make_plan(first, rounds):
     return Plan(
         domain=Box({"dose": (0, 10)}),
         privacy=LocalDP(4.0, 1e-3, rounds_per_user=rounds),
+        encoding="reward",
         kernel=SquaredExponential(1.0),
         schedule=Schedule(first=first, growth=2.0),
     )

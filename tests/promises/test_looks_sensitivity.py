@@ -22,8 +22,9 @@ from discreet.features.choose import choose
 from discreet.features.kernels import SquaredExponential
 from discreet.learning.epoch import Epoch
 from discreet.learning.policy import Policy
-from discreet.privacy.budget import GaussianPrivacy, JointDP
+from discreet.privacy.budget import JointDP
 from discreet.privacy.clipping import SLACK_PER_INTEGER, SMALLEST_STD, Noise, Residual
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.privacy.directed import MOST_DIRECTIONS
 from discreet.privacy.looks import FOUR_LOOKS, MOST_LOOKS, ONE_LOOK, check_looks, reach
 from discreet.privacy.reward import RewardEncoding

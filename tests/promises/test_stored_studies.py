@@ -150,6 +150,6 @@ def test_the_local_roles_go_on_and_a_kept_report_is_sent_as_it_is(folder, copied
         with pytest.raises(discreet.DiscreetError, match="2 of 2 rounds"):
             client.request()
         while len(server.study.releases) < 4:
-            other = discreet.Client(plan)
+            other = discreet.Client(server.plan)
             other.choose(server.offer(other.request()), context={"age": 30})
             other.settle(server.receive(other.report(0.5)))

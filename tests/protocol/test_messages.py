@@ -15,12 +15,14 @@ from tests.support.places import TESTS
 from discreet import Box, JointDP, LocalDP, Plan, Schedule, SquaredExponential
 from discreet.agreement.release import Release
 from discreet.errors import InvalidArgument, Malformed
+from discreet.protocol.batches import Batch, Sealed, Turn
 from discreet.protocol.messages import (
     MOST_BYTES,
     Action,
     Answer,
     Ask,
     Decline,
+    IndexReport,
     Message,
     Offer,
     Opening,
@@ -32,8 +34,10 @@ from discreet.protocol.messages import (
 )
 
 WIRE = TESTS / "wire"
-LOCAL, JOINT = (Request, Offer, Report, Decline, Receipt), (Ask, Action, Answer, Release, Opening)
-KINDS = {kind.__name__: kind for kind in (Plan, *LOCAL, *JOINT)}
+LOCAL = (Request, Offer, Report, IndexReport, Decline, Receipt)
+JOINT = (Ask, Action, Answer, Release, Opening)
+SHUFFLED = (Sealed, Batch, Turn)
+KINDS = {kind.__name__: kind for kind in (Plan, *LOCAL, *JOINT, *SHUFFLED)}
 GOLDEN = sorted(WIRE.glob("*.json"))
 ID, DIGEST = "0123456789abcdef" * 2, "ab" * 32
 
@@ -85,6 +89,10 @@ def test_the_golden_round_is_one_that_fits_together():
     assert ask.id == action.id == of["Answer"].id
     assert ask.candidates[action.chosen] == action.action
     assert opening.previous == opening.epoch.previous == of["Release"].digest
+    sealed, batch, turn = of["Sealed"], of["Batch"], of["Turn"]
+    assert sealed.epoch == batch.epoch == turn.release.epoch
+    assert any(sealed.box in group for group in batch.groups)
+    assert sealed.key == turn.key
 
 
 # -- closed schemas, finite numbers, exact sizes
@@ -316,7 +324,7 @@ def test_json_that_looks_like_a_message_is_one_or_is_refused(tree):
         data = json.dumps(tree, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return
-    for kind in (*LOCAL, *JOINT):
+    for kind in (*LOCAL, *JOINT, *SHUFFLED):
         message = outcome(kind, data)
         assert message is None or write(message) == data
 
@@ -381,6 +389,7 @@ def golden():
     plan = Plan(
         domain=Box({"dose": (0, 10)}),
         privacy=LocalDP(2.0, 1e-3),
+        encoding="reward",
         kernel=SquaredExponential(0.5),
         schedule=Schedule(first=4, growth=1.5),
         horizon=40,
@@ -405,6 +414,7 @@ def golden():
         "request": Request(ID, known=0),
         "offer": Offer(ID, 4, epoch, (release,)),
         "report": Report(ID, epoch.digest, integers),
+        "index-report": IndexReport(ID, epoch.digest, 9173),
         "decline": Decline(ID),
         "receipt": Receipt(ID, "counted"),
     }

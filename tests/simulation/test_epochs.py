@@ -148,7 +148,8 @@ def test_the_first_local_epoch_has_the_same_actions_and_the_last_as_many_reports
 def test_the_noise_of_reports_together_has_the_law_of_their_sum():
     """Whitened sums of 40 reports against N(0, 1), both ways: a false alarm once in 1e7 each."""
     problem = KINDS["box"]
-    setting = Setting("local", rounds=40, privacy=LocalDP(4.0, 1e-2), changes={"features": "grid"})
+    privacy, grid = LocalDP(4.0, 1e-2), {"features": "grid"}
+    setting = Setting("local", rounds=40, encoding="reward", privacy=privacy, changes=grid)
     plan = replace(plan_for(problem, setting, "box", "noise"), schedule=Schedule(40))
     epoch = begin(plan).next_epoch()
     rewards = 0.3 * np.ones(40)

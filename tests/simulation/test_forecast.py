@@ -24,7 +24,7 @@ from discreet.cli.program import main
 from discreet.errors import InvalidArgument, LargeDelta
 from discreet.learning.belief import Belief
 from discreet.learning.search import spread
-from discreet.privacy.budget import GaussianPrivacy
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.privacy.looks import FOUR_LOOKS
 from discreet.simulation.forecast import forecast, foreseen, rounds_to_signal
 from discreet.simulation.forecast_report import Estimate

@@ -211,7 +211,7 @@ def test_a_local_study_learns():
 
 
 def test_the_stated_noise_is_that_of_the_first_sum():
-    played = run("synthetic", model="local", privacy=LOCAL, rounds=40)
+    played = run("synthetic", model="local", privacy=LOCAL, rounds=40, encoding="fourier")
     first = played.study.epochs[0]
     expected = first.encoding.noise.cross * math.sqrt(first.length)
     assert summary([played])["noise_std"] == pytest.approx(expected)

@@ -12,14 +12,16 @@ import numpy as np
 from tests.support.crash_writer import PRIVATE_PLAN
 from tests.support.local_plans import local_plan
 
-from discreet import Bandit, Custodian, LocalDP, Publisher, Schedule
+from discreet import Bandit, Custodian, LocalDP, Publisher, Schedule, ShuffledDP, ShuffleServer
 from discreet.agreement.release import Release
 from discreet.learning.epoch import Epoch
-from discreet.protocol.messages import Answer, Ask, Decline, Report, Request
+from discreet.protocol.batches import Batch, Sealed
+from discreet.protocol.messages import Answer, Ask, Decline, IndexReport, Report, Request
 from discreet.protocol.records import Asked
 from discreet.protocol.server import Server
 from discreet.storage import canonical
 from discreet.trusted.client import Client
+from discreet.trusted.shuffler import Shuffler
 
 LOCAL_PLAN = local_plan(
     privacy=LocalDP(4.0, 1e-3, rounds_per_user=3), schedule=Schedule(first=2, growth=1.01)
@@ -49,6 +51,12 @@ def skeleton(record):
         return "release", record.asks, record.reports
     if isinstance(record, Report):
         return "report", record.epoch, record.integers.size
+    if isinstance(record, IndexReport):
+        return "index", record.epoch
+    if isinstance(record, Sealed):
+        return "sealed", record.epoch, record.key
+    if isinstance(record, Batch):
+        return "batch", record.epoch, record.asks, tuple(map(len, record.groups))
     if isinstance(record, Request):
         return "request", record.known
     if isinstance(record, Epoch):
@@ -207,6 +215,85 @@ SERVER = [
 ]  # fmt: skip
 
 
+# -- a shuffler, and the server behind it
+
+MIXED_PLAN = local_plan(
+    privacy=ShuffledDP(4.0, 1e-3, minimum=2, answering=0.5, rounds_per_user=3),
+    encoding="auto",
+    schedule=Schedule(first=2, growth=1.01, least=2),
+)
+SECRET = "07" * 32
+
+
+def shuffler(journal):
+    return Shuffler(MIXED_PLAN, journal)
+
+
+def shuffle_server(journal):
+    return ShuffleServer(MIXED_PLAN, SECRET, journal)
+
+
+def begun(role):
+    role.open(shuffle_server(None).turn)
+
+
+def invited(role):
+    begun(role)
+    role.offer(Request(IDS[0], 0))
+
+
+@cache
+def sealed(number):
+    """A report, with the same id and in the same box whenever it is sent."""
+    beside, device = shuffler(None), Client(MIXED_PLAN)
+    begun(beside)
+    for earlier in range(number):
+        beside.offer(Request(IDS[earlier], 0))
+    device.choose(beside.offer(device.request(IDS[number])))
+    return device.report(0.7)
+
+
+def gathered(role):
+    invited(role)
+    role.receive(sealed(0))
+    role.offer(Request(IDS[1], 0))
+    role.receive(sealed(1))
+
+
+def taken(role):
+    """The server's answer to this role's batch."""
+    gathered(role)
+    return shuffle_server(None).take(role.batch())
+
+
+@cache
+def batch():
+    role = shuffler(None)
+    gathered(role)
+    return role.batch()
+
+
+SHUFFLER = [
+    Act("Shuffler.open", shuffler, lambda role: shuffle_server(None).turn, Shuffler.open),
+    Act(
+        "Shuffler.offer", shuffler, begun,
+        lambda role, _: shown(role.offer(Request(IDS[0], 0))),
+    ),
+    Act("Shuffler.receive", shuffler, invited, lambda role, _: shown(role.receive(sealed(0)))),
+    Act(
+        "Shuffler.decline", shuffler, invited,
+        lambda role, _: shown(role.decline(Decline(IDS[0]))),
+    ),
+    Act("Shuffler.batch", shuffler, gathered, lambda role, _: shown(role.batch())),
+    Act("Shuffler.finish", shuffler, invited, lambda role, _: shown(role.finish())),
+    Act("Shuffler.open the next", shuffler, taken, Shuffler.open),
+    Act(
+        "ShuffleServer.take", shuffle_server, lambda role: batch(),
+        lambda role, batch: shown(role.take(batch)),
+    ),
+]  # fmt: skip
+
+
 # -- a bandit: it has no ids, so whoever repeats looks first
 
 
@@ -216,6 +303,10 @@ def joint(journal):
 
 def local(journal):
     return Bandit(LOCAL_PLAN, journal)
+
+
+def crowd(journal):
+    return Bandit(MIXED_PLAN, journal)
 
 
 def ask(role, number):
@@ -261,12 +352,14 @@ def bandit_acts(name, begin):
     ]
 
 
-ROLES = (custodian, publisher, client, server, joint, local)
+ROLES = (custodian, publisher, client, server, shuffler, shuffle_server, joint, local, crowd)
 ACTS = [
     *CUSTODIAN,
     *PUBLISHER,
     *CLIENT,
     *SERVER,
+    *SHUFFLER,
     *bandit_acts("Bandit", joint),
     *bandit_acts("Local bandit", local),
+    *bandit_acts("Shuffled bandit", crowd),
 ]

@@ -19,7 +19,10 @@ def local_plan(**parts):
         "kernel": SquaredExponential(0.4),
         "schedule": Schedule(first=3, growth=2.0),
     }
-    return Plan(**(defaults | parts))
+    given = defaults | parts
+    box = given.get("decisions", "box") == "box" and not given["domain"].has_context
+    noisy = {"encoding": "reward" if box else "fourier"}  # indices have tests of their own
+    return Plan(**(noisy | given))
 
 
 def local_plans(**parts):

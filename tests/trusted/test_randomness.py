@@ -21,8 +21,9 @@ from discreet.features.choose import choose
 from discreet.features.kernels import Additive, Matern, Polynomial, SquaredExponential
 from discreet.learning.belief import SHARES, SMALLEST_WIDTH, Belief
 from discreet.learning.next_epoch import open_epoch
-from discreet.privacy.budget import GaussianPrivacy, JointDP, Simulation
+from discreet.privacy.budget import JointDP, Simulation
 from discreet.privacy.clipping import SLACK_PER_INTEGER, Residual
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.privacy.encodings import ENCODINGS
 from discreet.trusted.randomness import (
     LARGEST_STD,

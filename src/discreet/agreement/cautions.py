@@ -15,9 +15,10 @@ def cautions(plan: Any) -> Iterator[tuple[str, type[UserWarning]]]:
     """Those of a resolved plan, each with its category."""
     if isinstance(plan.privacy, NonPrivate) or plan.horizon is None:
         return
-    if plan.privacy.delta * plan.horizon > 1.0:
+    delta = None if plan.sends_indices else plan.privacy.delta
+    if delta is not None and delta * plan.horizon > 1.0:
         yield (
-            f"delta = {plan.privacy.delta:g} would allow publishing some of {plan.horizon} "
+            f"delta = {delta:g} would allow publishing some of {plan.horizon} "
             "people outright: take delta well below 1 / horizon",
             LargeDelta,
         )

@@ -138,7 +138,7 @@ def doubling(
     model's n reports have sqrt(n) times the noise s of one. Of a short study it is a quarter.
 
     >>> doubling(Elimination(), features=10, noise=0.1, private=2.0, spread=1.0, local=False)
-    Schedule(first=900, growth=2.0, second=None)
+    Schedule(first=900, growth=2.0, second=None, least=None)
     """
     log = math.sqrt(2.0 * math.log(8.0 * USUAL_ARMS / premises.failure))
     share = FIRST_LOCAL_WIDTH if local else FIRST_WIDTH

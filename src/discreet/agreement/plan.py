@@ -27,10 +27,12 @@ from discreet.agreement.beginning import (
 from discreet.agreement.cautions import cautions
 from discreet.agreement.correlated import Correlated, stream_of
 from discreet.agreement.elimination import Elimination
+from discreet.agreement.index_reports import IndexReports, codewords_of, index_cost
 from discreet.agreement.plan_features import chosen_features
 from discreet.agreement.prior import Prior
 from discreet.agreement.resolve import MOST_ASKS, MOST_DRAWS, Confidence, Decisions
 from discreet.agreement.reward_units import RewardUnits
+from discreet.agreement.round_looks import looks_of, may_look_again, weights_of
 from discreet.agreement.schedule import Exploration, Schedule
 from discreet.agreement.wording import Wording
 from discreet.domain.box import Box
@@ -38,11 +40,13 @@ from discreet.errors import InvalidArgument
 from discreet.features.choose import FeatureChoice
 from discreet.features.kernels import Kernel, Structured, on_columns
 from discreet.features.maps import FeatureMap
-from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate, Privacy
+from discreet.privacy.budget import JointDP, NonPrivate, Privacy
 from discreet.privacy.clipping import Residual
 from discreet.privacy.correlation import BLT
-from discreet.privacy.encodings import ENCODINGS, Encoding, EncodingChoice, EncodingName
+from discreet.privacy.cost import GaussianPrivacy, PrivacyCost
+from discreet.privacy.encodings import ENCODINGS, Encoding, EncodingChoice, EncodingName, Indexed
 from discreet.privacy.looks import ONE_LOOK, Looks
+from discreet.privacy.shuffled import ShuffledDP
 from discreet.privacy.streams import NoiseChoice, Stream, fitted_buffers
 from discreet.storage import canonical
 
@@ -52,7 +56,7 @@ SIMULATED = "A simulation: nothing here is private. With real noise the plan wou
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(RewardUnits):
+class Plan(RewardUnits, IndexReports):
     """Everything a study agrees on before it begins.
 
     - `domain`: where the function lives.
@@ -61,9 +65,10 @@ class Plan(RewardUnits):
       `Structured`), under contexts everything acts together, smoothly; what rests on one kernel,
       and candidates, have `SquaredExponential()`.
     - `rewards`: the public range that rewards are clipped to.
-    - `privacy`: what is promised, `JointDP(epsilon, delta)`, or `LocalDP(epsilon, delta)` where
-      nobody is trusted; `NonPrivate()` has to be written out. Under `protect="rewards"` contexts
-      and candidates must be declared public too, by `public_decisions=True`.
+    - `privacy`: what is promised, `JointDP(epsilon, delta)`, `ShuffledDP(epsilon, delta)`, or
+      `LocalDP(epsilon)` where nobody is trusted; `NonPrivate()` has to be written out. Under
+      `protect="rewards"` contexts and candidates must be declared public too, by
+      `public_decisions=True`.
     - `horizon`: the number of asks, or None when unknown.
     - `decisions`: what an ask may choose from: the whole `"box"`, the free coordinates under a
       `"context"`, or the `"candidates"` the user brings. By default `"context"` when the domain
@@ -95,6 +100,7 @@ class Plan(RewardUnits):
     - `public_contexts`: who is expected to come: for each context a pair (mean, standard deviation)
       or the shares of its categories, or a public sample of which these are taken. **It is
       published with the plan: no participant's row belongs in it.**
+    - `codewords`: of reports that are indices, how many there are to choose from.
 
     >>> from discreet.domain.box import Box
     >>> plan = Plan(domain=Box({"dose": (0, 10)}), privacy=NonPrivate())
@@ -129,6 +135,7 @@ class Plan(RewardUnits):
     start: Mapping[str, Setting] | None = field(default=None, metadata=canonical.OPTIONAL)
     public_contexts: ContextLaws | None = field(default=None, metadata=canonical.OPTIONAL)
     elimination: Elimination | None = field(default=None, metadata=canonical.OPTIONAL)
+    codewords: int | None = field(default=None, metadata=canonical.OPTIONAL)
     wording: Wording | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -160,7 +167,7 @@ class Plan(RewardUnits):
             if (number := getattr(self, name)) is not None:
                 self._resolve(name, checks.number(name, number, above=0.0))
         if self.looks is not None:
-            self._resolve("looks", resolve.weights_of(self.looks))
+            self._resolve("looks", weights_of(self.looks))
         if self.explore is not None:
             self._resolve("explore", first_actions(self.explore, self.domain))
         if self.start is not None:
@@ -189,11 +196,12 @@ class Plan(RewardUnits):
         self._resolve("confidence", resolve.confidence_of(*rule))
         self._resolve("elimination", resolve.elimination_of(self, fill=fill))
         self._resolve("encoding", resolve.encoding_of(self, self.map))
+        self._resolve("codewords", codewords_of(self.codewords, self.encoding, fill=fill))
         again = fill and not self.eliminates
-        looks = resolve.looks_of(self.looks, self._encoding_name, self.privacy, fill=again)
+        looks = looks_of(self.looks, self._encoding_name, self.privacy, fill=again)
         self._resolve("looks", looks)
         if self.schedule is None:  # the mu of correlated noise depends on it
-            mu = self.mu if self.noise is None else None
+            mu = None if self.noise is not None or self.sends_indices else self.mu
             self._resolve("schedule", resolve.schedule_of(self, self.map, mu))
         if self.noise == "blt" and self.buffers is None:
             self._resolve("buffers", fitted_buffers(self._releases))
@@ -210,7 +218,10 @@ class Plan(RewardUnits):
                 rewards=self.rewards,
                 private=not isinstance(self.privacy, NonPrivate),
             )
-        if self.correlated is None:  # noise and sums fit 64 bits: said now, not at a release
+        # Noise and sums fit 64 bits, and a threshold keeps epsilon: said now, not at a release.
+        if self.sends_indices:
+            self.check_caps()
+        elif self.correlated is None:
             rounds = (self.horizon or MOST_ASKS) + self.expire_after
             nothing = Residual(np.zeros(self.map.dimension), 1.0)
             self.encode_with.fit(self.map, nothing, self.mu, 1.0, rounds)
@@ -241,7 +252,9 @@ class Plan(RewardUnits):
 
     @property
     def encode_with(self) -> type[Encoding]:
-        """The kind of encoding that epochs use."""
+        """The kind of encoding that epochs use, where rounds are integers with noise."""
+        if self.sends_indices:
+            raise TypeError("reports of this plan are indices: no noise is added to them")
         return ENCODINGS[self._encoding_name]
 
     @property
@@ -253,7 +266,7 @@ class Plan(RewardUnits):
     def designs_for_people(self) -> bool:
         """Whether first asks of people with contexts get listed actions, whoever comes."""
         begins = self.explore is not None or self.start is not None
-        return self.decisions == "context" and (self.is_directed or begins)
+        return self.decisions == "context" and (self.is_directed or self.sends_indices or begins)
 
     @property
     def eliminates(self) -> bool:
@@ -266,18 +279,13 @@ class Plan(RewardUnits):
         return _resolved(self.elimination)
 
     @property
-    def is_local(self) -> bool:
-        """Whether every round is a report with noise of its own."""
-        return isinstance(self.privacy, LocalDP)
-
-    @property
     def guarantee(self) -> str:
         """The sentence for the review board."""
         return self.promise(simulated=False)
 
     def promise(self, *, simulated: bool) -> str:
         """The sentence for the review board, which a simulation does not earn."""
-        parts = [self.privacy.guarantee]
+        parts = [self.promised.guarantee]
         if simulated and not isinstance(self.privacy, NonPrivate):
             parts.insert(0, SIMULATED)
         if self.stream is not None:
@@ -292,11 +300,12 @@ class Plan(RewardUnits):
     # -- what a round costs
 
     @cached_property
-    def cost(self) -> GaussianPrivacy | None:
+    def cost(self) -> PrivacyCost | None:
         """What all rounds of a person cost together, at most; None without privacy.
 
         Each integer of each release that their rounds touch adds to the slack of finite precision
-        (see `randomness`). Every other release has the same law whatever they do.
+        (see `randomness`). Every other release has the same law whatever they do. Reports that are
+        indices cost the epsilon itself.
 
         >>> from discreet.domain.box import Box
         >>> plan = Plan(domain=Box({"dose": (0, 10)}), privacy=JointDP(8.0, 1e-5))
@@ -308,6 +317,8 @@ class Plan(RewardUnits):
         privacy = self.privacy
         if isinstance(privacy, NonPrivate):
             return None
+        if isinstance(privacy, ShuffledDP) or self.sends_indices:
+            return index_cost(privacy)
         releases = (1 if self.is_local else 2) * privacy.rounds_per_user
         releases *= len(self.looks or ONE_LOOK)
         if self.stream is not None:
@@ -317,19 +328,24 @@ class Plan(RewardUnits):
 
     @cached_property
     def mu(self) -> float | None:
-        """What one round may cost; None without privacy.
+        """What one round may cost; None without privacy, and `report_epsilon` for indices.
 
         It leaves a relative 1e-9 for the rounding of norms, which are at most 1 within 1e-12.
         """
         if isinstance(self.privacy, NonPrivate) or self.cost is None:
             return None
+        if isinstance(self.privacy, ShuffledDP) or not isinstance(self.cost, GaussianPrivacy):
+            raise TypeError("reports of this plan are indices: they cost an epsilon, and no mu")
         return self.privacy.per_round(self.cost.mu) * (1.0 - 1e-9)
 
-    def allows(self, encoding: Encoding) -> bool:
+    def allows(self, encoding: Encoding | Indexed, group: int = 1) -> bool:
         """Whether an epoch with this encoding keeps the promise; a hair is for rounding alone.
 
-        Where noise is correlated all epochs have one encoding, and no other will do.
+        `group`: how many asks the smallest group has, among which mixed reports hide.
+        Where noise is correlated all epochs have one encoding.
         """
+        if self.sends_indices or isinstance(encoding, Indexed):
+            return self.allows_index(encoding, group)
         if self.mu is None:
             return True
         if type(encoding) is not self.encode_with or not encoding.is_noisy:
@@ -417,7 +433,7 @@ class Plan(RewardUnits):
 
         Over the whole box the first epoch, which finds level and spread, is looked at once.
         """
-        again = resolve.may_look_again(self._encoding_name, self.privacy)
+        again = may_look_again(self._encoding_name, self.privacy)
         again = again and (first > 0 or self.is_directed)
         return self.looks or ONE_LOOK if again else ONE_LOOK
 

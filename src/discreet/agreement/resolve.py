@@ -10,13 +10,16 @@ from typing import Any, Literal, Protocol, get_args
 
 from discreet import checks
 from discreet.agreement.elimination import Elimination, doubling
+from discreet.agreement.index_reports import index_variance, is_pure, tells_more
 from discreet.agreement.prior import Prior
 from discreet.agreement.schedule import (
     Exploration,
     Schedule,
+    index_schedule,
     joint_schedule,
     local_schedule,
     personal_schedule,
+    shuffled_schedule,
 )
 from discreet.domain.box import Box, Categorical
 from discreet.errors import InvalidArgument
@@ -37,8 +40,9 @@ from discreet.features.simple_kernels import (
 from discreet.features.structured import ALIKE
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.correlation import BLT
-from discreet.privacy.encodings import EncodingChoice, EncodingName
-from discreet.privacy.looks import FOUR_LOOKS, Looks, check_looks
+from discreet.privacy.encodings import INDEXED, EncodingChoice, EncodingName
+from discreet.privacy.looks import Looks
+from discreet.privacy.shuffled import ShuffledDP
 from discreet.privacy.streams import NoiseChoice
 
 Decisions = Literal["box", "context", "candidates"]
@@ -57,13 +61,15 @@ SMOOTH = 0.5
 #: Over the whole box structures are weighed for so many coordinates; beyond, f is taken for a sum.
 MOST_TOGETHER = 8
 #: Encodings for which leading features are the default.
-DIRECTED = ("auto", "directed")
+DIRECTED = ("auto", "directed", "codebook")
 #: Grids are tried for so many columns that go together.
 MOST_GRIDDED = 4
 #: So many of them: noise lets nobody learn more.
 MOST_LEADING = 48
 #: Reward noise at every draw of the last few epochs is estimated with f: more would be slow.
 MOST_DRAWS = 512
+#: Where reports are mixed, a menu has few rows: people of one row hide each other.
+SHUFFLED_DRAWS = 16
 
 
 def check_types(arguments: Mapping[str, Any]) -> None:
@@ -72,8 +78,8 @@ def check_types(arguments: Mapping[str, Any]) -> None:
         ("domain", Box, "a Box"),
         (
             "privacy",
-            (JointDP, LocalDP, NonPrivate),
-            "JointDP(epsilon, delta), LocalDP(epsilon, delta) or NonPrivate()",
+            (JointDP, LocalDP, ShuffledDP, NonPrivate),
+            "JointDP(epsilon, delta), LocalDP(epsilon), ShuffledDP(epsilon, delta) or NonPrivate()",
         ),
         ("public_decisions", bool, "True or False"),
         ("name", str, "text"),
@@ -283,6 +289,7 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
     """By default the least noise that is safe for what is protected and how actions come about."""
     protect = plan.privacy.protect
     rewards_only = protect == "rewards" and plan.decisions != "box"
+    pure = is_pure(plan.privacy)
     name = _safest_encoding(plan, features) if plan.encoding == "auto" else plan.encoding
     if name == "fourier":
         difference_grid(features)
@@ -320,6 +327,22 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
             "encoding",
             "another one: 'announced' publishes the actions, which only protect='rewards' with "
             "public contexts or candidates allows",
+        ),
+        (
+            pure and (plan.confidence == "theory" or name not in INDEXED),
+            "privacy",
+            "LocalDP(epsilon, delta): Gaussian noise, which this encoding or confidence='theory' "
+            "is about, needs a delta",
+        ),
+        (
+            name in INDEXED and not isinstance(plan.privacy, LocalDP | ShuffledDP),
+            "encoding",
+            f"another one: {name!r} is for LocalDP, where each person sends a report",
+        ),
+        (
+            name == "interval" and plan.decisions != "box",
+            "encoding",
+            "'codebook' here: 'interval' tells the residual alone, which needs a public action",
         ),
     )
     for is_wrong, argument, expectation in reasons:
@@ -388,8 +411,10 @@ def needs_leading(plan: Arguments) -> bool:
     if isinstance(plan.kernel, Structured):
         return True
     joint = isinstance(plan.privacy, JointDP) and plan.privacy.protect == "decisions"
-    personal = joint and plan.decisions == "context" and plan.encoding in DIRECTED
-    return personal or _together(plan.kernel, plan.domain.dimension) > MOST_GRIDDED
+    alone = tells_more(plan.privacy, box=False)
+    people = plan.decisions == "context" and plan.encoding in DIRECTED
+    together = _together(plan.kernel, plan.domain.dimension)
+    return (people and (joint or alone)) or together > MOST_GRIDDED
 
 
 def _together(kernel: Kernel, dimension: int) -> int:
@@ -405,6 +430,8 @@ def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:
         return "reward"
     if isinstance(plan.privacy, NonPrivate):
         return "gram"
+    if plan.confidence != "theory" and tells_more(plan.privacy, box=plan.decisions == "box"):
+        return "interval" if plan.decisions == "box" else "codebook"
     if plan.decisions == "box" and plan.noise is None:
         return "reward"
     if plan.privacy.protect == "rewards" and plan.noise is None:
@@ -416,38 +443,6 @@ def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:
     lattice = isinstance(features, FourierFeatures) and features.indices is not None
     # As proven: the paper's own, and with gram silence is silence.
     return "fourier" if lattice and plan.confidence != "theory" else "gram"
-
-
-def weights_of(written: Any) -> Looks:
-    """The weights of looks, which cost no more than one whole look."""
-    try:
-        looks = tuple(checks.number("looks", weight) for weight in written)
-    except TypeError:
-        raise InvalidArgument("looks", "a sequence of weights") from None
-    check_looks(looks)
-    return looks
-
-
-def may_look_again(encoding: EncodingName, privacy: Privacy) -> bool:
-    """Whether rounds may count less than once, in several releases: where that is proven."""
-    return encoding in ("reward", "directed") and isinstance(privacy, JointDP)
-
-
-def looks_of(
-    looks: Looks | None, encoding: EncodingName, privacy: Privacy, *, fill: bool
-) -> Looks | None:
-    """How a round's budget is divided: by default over four releases where that is proven.
-
-    None is one look, or no budget to divide.
-    """
-    again = may_look_again(encoding, privacy)
-    if looks is None:
-        return FOUR_LOOKS if fill and again else None
-    if isinstance(privacy, NonPrivate):
-        return None
-    if not again and len(looks) > 1:
-        raise InvalidArgument("looks", "one: this encoding's rounds are in one release", looks)
-    return looks
 
 
 # -- when a study looks, and how it explores
@@ -464,6 +459,11 @@ def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Sche
         return _doubling(plan, plan.elimination, features, mu)
     if plan.noise is not None or plan.confidence == "theory":
         return Schedule(1, growth=1.01 if plan.horizon is None else 1.0)
+    if isinstance(plan.privacy, ShuffledDP):
+        return shuffled_schedule(plan.privacy.shortest)
+    if plan.encoding in INDEXED and isinstance(plan.privacy, LocalDP):
+        told = index_variance(plan.privacy, box=plan.encoding == "interval")
+        return index_schedule(told, plan, features)
     if mu is None:
         return Schedule((10 if box else 5) * plan.domain.dimension, 1.1 if box else 1.05)
     if isinstance(plan.privacy, LocalDP):
@@ -497,6 +497,10 @@ def exploration_of(plan: Arguments) -> Exploration:
     """
     if plan.noise is not None or plan.confidence == "theory":
         return Exploration(0.0 if plan.confidence == "theory" else OPTIMISM, 0.0, 1)
+    if isinstance(plan.privacy, ShuffledDP) and plan.decisions == "box":
+        return Exploration(0.0, 0.5, SHUFFLED_DRAWS)
+    if plan.encoding in INDEXED:
+        return Exploration(0.0, 0.5)
     if plan.decisions == "box":
         return Exploration(0.0, 0.7)
     return Exploration(0.5, 0.5) if isinstance(plan.privacy, NonPrivate) else Exploration(0.3, 0.3)

@@ -1,13 +1,16 @@
 """When a study looks, and how it trades learning for reward: parts of a plan."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
 from discreet import checks
 from discreet.domain.box import Box
+from discreet.errors import InvalidArgument
 from discreet.features.maps import FeatureMap
+from discreet.storage import canonical
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class Schedule:
     A short first epoch finds the level and the spread of rewards, so that the second, which
     fills the domain, gets less noise; without `second`, growth begins after the first. Without
     growth (1) every later epoch is one ask: `Schedule(1, growth=1.0)` releases in every round.
+    With `least` no later epoch is shorter.
 
     >>> Schedule(first=20, growth=1.1).length(0), Schedule(first=20, growth=1.1).length(1000)
     (20, 100)
@@ -27,11 +31,14 @@ class Schedule:
     first: int
     growth: float = 1.1
     second: int | None = None
+    least: int | None = field(default=None, metadata=canonical.OPTIONAL)
 
     def __post_init__(self) -> None:
         first = checks.count("schedule.first", self.first)
         if self.second is not None:
             object.__setattr__(self, "second", checks.count("schedule.second", self.second))
+        if self.least is not None:
+            object.__setattr__(self, "least", checks.count("schedule.least", self.least))
         growth = checks.number("schedule.growth", self.growth, at_least=1.0)
         object.__setattr__(self, "first", first)
         object.__setattr__(self, "growth", growth)
@@ -42,7 +49,7 @@ class Schedule:
             return self.first
         if asked == self.first and self.second is not None:
             return self.second
-        return max(1, math.ceil(round((self.growth - 1) * asked, 9)))
+        return max(self.least or 1, math.ceil(round((self.growth - 1) * asked, 9)))
 
     def releases(self, asks: int) -> int:
         """How many epochs so many asks take.
@@ -102,6 +109,17 @@ class Exploration:
 MOST_FIRST, MOST_SECOND = 0.1, 0.2
 
 
+class Asked(Protocol):
+    """What a schedule depends on: where actions lie, who chooses them, and how many there are."""
+
+    @property
+    def domain(self) -> Box: ...
+    @property
+    def decisions(self) -> str | None: ...
+    @property
+    def horizon(self) -> int | None: ...
+
+
 def joint_schedule(
     mu: float,
     domain: Box,
@@ -157,6 +175,47 @@ def local_schedule(mu: float, domain: Box, features: FeatureMap, *, box: bool) -
         level = max(25, math.ceil((8 / mu) ** 2))
         return Schedule(level, growth=1.3, second=max(least, typical))
     return Schedule(max(least, typical), growth=1.1 + 0.3 / max(1.0, mu))
+
+
+def shuffled_schedule(shortest: int) -> Schedule:
+    """Where reports are mixed: epochs that can be handed up, and grow.
+
+    The noise of a group hardly grows with its people, so longer epochs tell more; and the first,
+    which fills the domain, is no longer than it must be.
+    """
+    return Schedule(shortest, growth=1.2, least=shortest)
+
+
+def index_schedule(variance: float, plan: Asked, features: FeatureMap) -> Schedule:
+    """Where reports are indices that tell a residual with this variance, in squared widths.
+
+    Half a squared width more is what rewards themselves vary by. Sums of n reports then have
+    variance V n, as in `local_schedule` with 4 / mu^2 = V: 16 V reports tell the level, and over
+    the whole box d_eff^2 V more the shape. People with contexts fill the domain with 60 V, at most
+    a tenth of the horizon; candidates differ by themselves.
+    """
+    told, domain = variance + 0.5, plan.domain
+    most = math.inf if plan.horizon is None else plan.horizon
+    first = max(1, math.ceil(min(max(16.0 * told, 10.0), most / 20)))
+    if plan.decisions == "candidates":
+        return Schedule(first, growth=1.3)
+    second = 60.0 * told
+    if plan.decisions == "box":
+        effective = _effective_dimension(domain, features, box=True)
+        second = max(10.0 * domain.dimension, effective**2 * told)
+    return Schedule(first, growth=1.3, second=max(1, math.ceil(min(second, most / 10))))
+
+
+def check_mixable(schedule: Schedule, minimum: int) -> None:
+    """Refuse epochs that are too short to be handed up: the reports of all of them would be lost.
+
+    A last epoch may be cut short by the horizon: nobody would have learnt from it.
+    """
+    later = schedule.length(schedule.first + (schedule.second or 0))
+    shortest = min(schedule.first, schedule.second or schedule.first, later)
+    if shortest < minimum:
+        words = f"epochs of at least {minimum} asks, which is the smallest batch"
+        raise InvalidArgument("schedule", words, shortest)
 
 
 def _effective_dimension(domain: Box, features: FeatureMap, *, box: bool) -> float:

@@ -50,6 +50,7 @@ FILLED = frozenset(
         "buffers",
         "looks",
         "elimination",
+        "codewords",
     )
 )
 

@@ -26,7 +26,8 @@ from discreet.agreement.plan import Plan
 from discreet.arrays import Floats
 from discreet.domain.box import Box
 from discreet.features.kernels import SquaredExponential
-from discreet.privacy.budget import GaussianPrivacy, JointDP
+from discreet.privacy.budget import JointDP
+from discreet.privacy.cost import GaussianPrivacy
 
 FALSE_ALARM = 1e-6
 #: The delta of the plans that are audited.

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from discreet.agreement.plan import Plan, Schedule
 from discreet.agreement.release import Release
 from discreet.arrays import Floats, Integers
-from discreet.audit import roles
+from discreet.audit import indices, roles, shuffled
 from discreet.audit.contest import (
     DELTA,
     FALSE_ALARM,
@@ -28,8 +28,9 @@ from discreet.bandit import Bandit
 from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
 from discreet.privacy.announced import AnnouncedEncoding
-from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, Simulation
+from discreet.privacy.budget import JointDP, LocalDP, Simulation
 from discreet.privacy.clipping import Residual
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.privacy.encodings import EncodingName
 from discreet.trials import Trial
 from discreet.trusted import mechanism
@@ -60,7 +61,7 @@ class Game:
     @property
     def stds(self) -> Floats:
         """The noise the real mechanism adds."""
-        return self.epoch.encoding.stds(self.plan.map)
+        return self.epoch.additive.stds(self.plan.map)
 
     @property
     def weights(self) -> Floats:
@@ -80,7 +81,8 @@ class Game:
 def audit(draws: int = DRAWS, advance: Callable[[str], None] = lambda name: None) -> list[Finding]:
     """Play every game with the operating system's bits; `advance` hears of each finding."""
     trials, through_roles = list(_trials()), list(roles.role_trials())
-    confidence = 1.0 - FALSE_ALARM / (len(trials) + len(through_roles))
+    exact, mixing = list(indices.index_trials()), list(shuffled.mixing_trials())
+    confidence = 1.0 - FALSE_ALARM / (len(trials) + len(through_roles) + len(exact) + len(mixing))
     findings: list[Finding] = []
 
     def found(finding: Finding) -> None:
@@ -93,6 +95,17 @@ def audit(draws: int = DRAWS, advance: Callable[[str], None] = lambda name: None
     for game, control in through_roles:
         bound = game.lower_bound(roles.DRAWS, confidence)
         found(Finding.of(game.name, control, game.claim, bound, roles.SHARPNESS))
+    for game, control in exact:
+        shown = game.shown()
+        found(Finding.of(f"{game.name}, exactly", control, game.claim, shown, indices.SHARPNESS))
+        if control is None:
+            bound = game.lower_bound(indices.DRAWS, confidence)
+            name = f"{game.name}, by draws"
+            found(Finding.of(name, None, game.claim, bound, indices.DRAWN_SHARPNESS))
+    for game, control in mixing:
+        count = shuffled.DRAWS if control is None else shuffled.CONTROL_DRAWS
+        bound = game.lower_bound(count, confidence)
+        found(Finding.of(game.name, control, game.claim, bound, shuffled.SHARPNESS))
     return findings
 
 
@@ -222,7 +235,7 @@ def _game(name: str, plan: Plan, epoch: Epoch) -> Game:
 
 def _worst_points(plan: Plan, epoch: Epoch) -> tuple[Floats, Floats]:
     """Points whose features have the inner product at which the bound is reached."""
-    encoding = epoch.encoding
+    encoding = epoch.additive
     here = np.array([[0.3]])
     if encoding.noise.gram == 0.0:
         return here[0], here[0]
@@ -239,13 +252,13 @@ def _worst_points(plan: Plan, epoch: Epoch) -> tuple[Floats, Floats]:
 
 def _rewards(plan: Plan, epoch: Epoch, point: Floats) -> tuple[float, float]:
     """Rewards whose residuals lie at both ends of the width, as far as the range allows."""
-    predicted, width = _predicted(plan, epoch, point), epoch.encoding.residual.width
+    predicted, width = _predicted(plan, epoch, point), epoch.additive.residual.width
     return max(-1.0, predicted - width), min(1.0, predicted + width)
 
 
 def _predicted(plan: Plan, epoch: Epoch, point: Floats) -> float:
     """The reward whose residual is zero."""
-    return float(plan.map(point[None, :])[0] @ epoch.encoding.residual.prediction)
+    return float(plan.map(point[None, :])[0] @ epoch.additive.residual.prediction)
 
 
 def _total(plan: Plan, epoch: Epoch, own: Round) -> Integers:
@@ -255,7 +268,7 @@ def _total(plan: Plan, epoch: Epoch, own: Round) -> Integers:
 
 
 def _sums(plan: Plan, epoch: Epoch, rounds: list[Round]) -> Sums:
-    encoding = epoch.encoding
+    encoding = epoch.additive
     sums = Sums(encoding.size(plan.map))
     for each in rounds:
         point = each.point[None, :]
@@ -267,8 +280,8 @@ def _sums(plan: Plan, epoch: Epoch, rounds: list[Round]) -> Sums:
 
 def _unclipped(game: Game) -> Game:
     """Clipping forgotten: the noise is the epoch's, but residuals are let through as they come."""
-    residual = Residual(game.epoch.encoding.residual.prediction, width=math.inf)
-    careless = replace(game.epoch, encoding=replace(game.epoch.encoding, residual=residual))
+    residual = Residual(game.epoch.additive.residual.prediction, width=math.inf)
+    careless = replace(game.epoch, encoding=replace(game.epoch.additive, residual=residual))
     rounds = [Round(np.array([0.3]), reward) for reward in (-3.0, 3.0)]
     worlds = [_total(game.plan, careless, each) for each in rounds]
     return Game(game.name, game.plan, game.epoch, (worlds[0], worlds[1]))
@@ -286,7 +299,7 @@ def _exact_actions(plan: Plan, epoch: Epoch) -> Game:
     """Two users with other actions and the same answer, and the sum of actions left exact."""
     features = plan.map
     announced = AnnouncedEncoding.fit(
-        features, epoch.encoding.residual, plan.mu, 1.0, plan.expire_after
+        features, epoch.additive.residual, plan.mu, 1.0, plan.expire_after
     )
     leaky = replace(epoch, encoding=announced)
     worlds = [_sums(plan, leaky, [Round(np.array([x]), 0.5)]).total for x in (0.2, 0.6)]

@@ -34,7 +34,7 @@ def game(
     """Answers at both ends of the range, to the same action: the worst pair."""
     epochs = _epochs(plan)
     low, high = (_sums(privatizer(plan), epochs, own) for own in plan.rewards)
-    stds = np.concatenate([epoch.encoding.stds(plan.map) for epoch in epochs])
+    stds = np.concatenate([epoch.additive.stds(plan.map) for epoch in epochs])
     moved = low != high
     return NodeGame(name, plan, (low[moved], high[moved]), stds[moved])
 

@@ -24,14 +24,16 @@ from discreet.agreement.release import GENESIS, Release
 from discreet.arrays import Floats, Integers
 from discreet.audit.contest import DELTA, audited_plan, mu_from_counts
 from discreet.learning.epoch import Epoch
-from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, Simulation
+from discreet.privacy.budget import JointDP, LocalDP, Simulation
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.privacy.looks import FOUR_LOOKS, ONE_LOOK, Looks
+from discreet.protocol.batches import Sealed
 from discreet.protocol.messages import Answer, Ask, Offer, Opening, Report
 from discreet.protocol.publisher import Publisher
 from discreet.protocol.records import Told
 from discreet.protocol.server import Server
 from discreet.trusted import mechanism
-from discreet.trusted.client import Client
+from discreet.trusted.client import Client, Sent
 from discreet.trusted.custodian import Custodian
 from discreet.trusted.custody import Custody
 from discreet.trusted.privatizer import Privatizer
@@ -98,7 +100,7 @@ class RoleGame:
         found: list[Floats] = []
         for epoch in self.epochs:
             moved = _moved(self.plan, epoch, self.points)
-            stds = epoch.encoding.stds(self.plan.map)
+            stds = epoch.additive.stds(self.plan.map)
             found += 2 * [moved / np.linalg.norm(moved) / np.where(stds > 0, stds, 1.0)]
         return found
 
@@ -224,7 +226,7 @@ def play_client(client: Callable[[Plan], Client]) -> Play:
     def play(game: RoleGame, world: int) -> list[Integers]:
         role = client(game.plan)
         role.choose(Offer(role.request().id, OWN, game.epochs[0]), game.brings(world))
-        return [role.report(REWARDS[world]).integers for _ in range(2)]
+        return [_integers(role.report(REWARDS[world])) for _ in range(2)]
 
     return play
 
@@ -258,8 +260,8 @@ def _points(plan: Plan, asked: Epoch, *, counted: Epoch) -> tuple[Floats, Floats
 def _moved(plan: Plan, epoch: Epoch, points: tuple[Floats, Floats]) -> Floats:
     """How far the person's round moves what is released, in units of its noise."""
     rewards = np.array([plan.centred(plan.clip(reward)) for reward in REWARDS])
-    rounds = epoch.encoding.encode(plan.map, np.array(points), rewards)
-    stds = epoch.encoding.stds(plan.map)
+    rounds = epoch.additive.encode(plan.map, np.array(points), rewards)
+    stds = epoch.additive.stds(plan.map)
     return np.where(stds > 0, rounds[1] - rounds[0], 0.0) / np.where(stds > 0, stds, 1.0)
 
 
@@ -333,6 +335,13 @@ def _custodian(custody: type[Custody]) -> type[Custodian]:
     return type(f"With{custody.__name__}", (Custodian,), {"CUSTODY": custody})
 
 
+def _integers(report: Sent) -> Integers:
+    """What a report says: its integers, or its index."""
+    if isinstance(report, Sealed):
+        raise TypeError("a sealed report says nothing")
+    return report.integers if isinstance(report, Report) else np.array([report.index])
+
+
 def _custody(privatizer: type[Privatizer]) -> type[Custody]:
     return type(f"With{privatizer.__name__}", (Custody,), {"PRIVATIZER": privatizer})
 
@@ -340,7 +349,7 @@ def _custody(privatizer: type[Privatizer]) -> type[Custody]:
 class Forgetful(Client):
     """It does not keep what it sent: a report asked for again is drawn again."""
 
-    def report(self, reward: float) -> Report:
+    def report(self, reward: float) -> Sent:
         """The real one, as if it had not been called before."""
         return super().report(reward) if self._report is None else self._draw(reward)
 

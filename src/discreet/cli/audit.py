@@ -37,7 +37,11 @@ def audit_command(
         rows = [{**asdict(finding), "passed": finding.passed} for finding in findings]
         typer.echo(json.dumps({"passed": passed, "draws": draws, "findings": rows}))
     else:
-        table = Table("game", "claimed mu", "shown mu", "", title="mu shown is a lower bound")
+        title = (
+            "shown: a lower bound on mu; of clients that send an index, on epsilon; "
+            "of shufflers, on delta"
+        )
+        table = Table("game", "claimed", "shown", "", title=title)
         for finding in findings:
             word = (
                 ("caught" if finding.passed else "MISSED")

@@ -8,19 +8,28 @@ from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:  # heavy: loaded when used
     from discreet.learning.study import Study
-    from discreet.privacy.budget import GaussianPrivacy
+    from discreet.privacy.cost import PrivacyCost
     from discreet.protocol.archive import Archive
 
 #: The deltas at which a promise is said again.
 DELTAS = (1e-3, 1e-6, 1e-9)
 
 
-def levels(cost: "GaussianPrivacy", *deltas: float) -> dict[str, Any]:
-    """Epsilon at each delta as it is certified, None where it is not, and where that begins."""
-    found = {delta: cost.epsilon(delta) for delta in sorted({*deltas, *DELTAS}, reverse=True)}
+def levels(cost: "PrivacyCost", *deltas: float | None) -> dict[str, Any]:
+    """Epsilon at each delta as it is certified, None where it is not, and where that begins.
+
+    `mu` is None where nothing of the cost is Gaussian, and `pure_epsilon` where all of it is.
+    """
+    from discreet.privacy.cost import parts_of
+
+    gaussian, pure = parts_of(cost)
+    wanted = {delta for delta in (*deltas, *DELTAS) if delta is not None}
+    found = {delta: cost.epsilon(delta) for delta in sorted(wanted, reverse=True)}
     return {
-        "mu": cost.mu,
-        "slack": cost.slack,
+        "mu": None if gaussian is None else gaussian.mu,
+        "slack": 0.0 if gaussian is None else gaussian.slack,
+        "pure_epsilon": None if pure is None else pure.total,
+        "missed_delta": 0.0 if pure is None else pure.missed,
         "epsilon_at": {repr(d): e if math.isfinite(e) else None for d, e in found.items()},
         "least_delta": cost.least_delta,
     }
@@ -29,7 +38,7 @@ def levels(cost: "GaussianPrivacy", *deltas: float) -> dict[str, Any]:
 def level_words(known: dict[str, Any]) -> str:
     """The same in words: no epsilon is rounded down.
 
-    >>> from discreet.privacy.budget import GaussianPrivacy
+    >>> from discreet.privacy.cost import GaussianPrivacy
     >>> level_words(levels(GaussianPrivacy(1.0)))
     '3.14 at 0.001, 4.89 at 1e-06, 6.18 at 1e-09'
     >>> level_words(levels(GaussianPrivacy(1.0, slack=1e-11)))
@@ -44,6 +53,28 @@ def level_words(known: dict[str, Any]) -> str:
             f"(finite precision of noise: only down to {least})"
         )
     return ", ".join(said)
+
+
+def cost_words(known: dict[str, Any]) -> str:
+    """The cost itself: a mu, an epsilon without delta, or both.
+
+    >>> from discreet.privacy.cost import GaussianPrivacy, MixedPrivacy, PurePrivacy
+    >>> cost_words(levels(PurePrivacy(2.0)))
+    'epsilon = 2 with delta = 0'
+    >>> cost_words(levels(MixedPrivacy(GaussianPrivacy(1.0), PurePrivacy(2.0))))
+    'mu = 1 and beside it epsilon = 2 with delta = 0'
+    """
+    said = [] if known["mu"] is None else [f"mu = {known['mu']:.4g}"]
+    if known["pure_epsilon"] is not None:
+        missed = known["missed_delta"]
+        level = f"at delta = {missed:g}" if missed else "with delta = 0"
+        said.append(f"epsilon = {known['pure_epsilon']:.4g} {level}")
+    return " and beside it ".join(said)
+
+
+def at_deltas(known: dict[str, Any]) -> str:
+    """What that is at some deltas, unless it needs none."""
+    return "" if known["mu"] is None else f", which is epsilon (at delta) = {level_words(known)}"
 
 
 # -- one study
@@ -63,20 +94,24 @@ def budget(study: "Study") -> dict[str, Any] | None:
     if isinstance(privacy, NonPrivate) or plan.cost is None:
         return None
     known = levels(plan.cost, privacy.delta)
-    own = min(privacy.epsilon, plan.cost.epsilon(privacy.delta))  # not the last bits of a root
-    known["epsilon_at"][repr(privacy.delta)] = own
+    pure = plan.sends_indices
+    if privacy.delta is not None and not pure:
+        own = min(privacy.epsilon, plan.cost.epsilon(privacy.delta))  # not a root's last bits
+        known["epsilon_at"][repr(privacy.delta)] = own
+    begun = has_begun(study)
     return {
         "promise": type(privacy).__name__,
         "epsilon": privacy.epsilon,
-        "delta": privacy.delta,
+        "delta": 0.0 if pure and not plan.is_shuffled else privacy.delta,
         "protect": privacy.protect,
         "unit": "one person",
         "rounds_per_user": privacy.rounds_per_user,
-        "mu_per_round": plan.mu,
+        "mu_per_round": None if pure else plan.mu,
+        "epsilon_per_round": privacy.epsilon / privacy.rounds_per_user if pure else None,
         **known,
         "spent_at_most": {
-            "mu": plan.cost.mu if has_begun(study) else 0.0,
-            "epsilon": privacy.epsilon if has_begun(study) else 0.0,
+            "mu": known["mu"] if begun else 0.0,
+            "epsilon": privacy.epsilon if begun else 0.0,
         },
     }
 
@@ -92,12 +127,11 @@ def budget_words(found: dict[str, Any]) -> list[str]:
         return ["Budget: none, for nothing is promised."]
     times = times_of(known)
     spent = "nothing: nothing is released"
-    if known["spent_at_most"]["mu"]:
+    if known["spent_at_most"]["epsilon"]:
         spent = f"all of it, by a person who has had {times}; nobody spends more"
     real = ", had the noise been real" if found["simulated"] else ""
     return [
-        f"Budget{real}: mu = {known['mu']:.4g} for one person in at most {times}, which is epsilon "
-        f"(at delta) = {level_words(known)}.",
+        f"Budget{real}: {cost_words(known)} for one person in at most {times}{at_deltas(known)}.",
         f"Spent so far, at most: {spent}.",
     ]
 
@@ -116,7 +150,7 @@ def together(archives: "dict[str, Archive]") -> dict[str, Any]:
     Said at the largest delta of the plans, too: of their own deltas the one at which finite
     precision leaves most to certify.
     """
-    from discreet.privacy.budget import compose
+    from discreet.privacy.cost import compose
 
     check_different(archives)
     studies = {path: archive.study for path, archive in archives.items()}
@@ -134,7 +168,7 @@ def together(archives: "dict[str, Archive]") -> dict[str, Any]:
     cost = compose(study.cost for study in studies.values())
     if cost is None:
         return {"studies": rows, "together": None}
-    delta = max(row["budget"]["delta"] for row in rows)
+    delta = max(row["budget"]["delta"] for row in rows) or None
     begun = [study.cost for study in studies.values() if has_begun(study)]
     spent = compose(begun) if begun else None
     return {
@@ -174,17 +208,16 @@ def together_words(found: dict[str, Any]) -> list[str]:
     spent = known["spent_at_most"]
     if spent is None:
         so_far = "nothing: nothing is released"
-    elif spent["mu"] < known["mu"]:
+    elif spent["epsilon_at"] != known["epsilon_at"]:
         so_far = (
-            f"mu = {spent['mu']:.4g}, epsilon (at delta) = {level_words(spent)}; "
+            f"{cost_words(spent)}, epsilon (at delta) = {level_words(spent)}; "
             "some studies have released nothing"
         )
     else:
         so_far = "all of it, by a person who has had all rounds of each; nobody spends more"
     return [
         *lines,
-        f"Together: mu = {known['mu']:.4g} for {known['unit']}, which is epsilon (at delta) = "
-        f"{level_words(known)}.",
+        f"Together: {cost_words(known)} for {known['unit']}{at_deltas(known)}.",
         f"Spent so far, at most: {so_far}.",
         " ".join(["It holds against whoever sees all that these studies publish.", *scope(found)]),
     ]
@@ -196,10 +229,10 @@ def study_line(row: dict[str, Any]) -> str:
     line = f"Study {row['name']!r} ({row['path']}, {source}): "
     if (known := row["budget"]) is None:
         return line + "no privacy."
-    return line + (
-        f"{known['promise']}, epsilon = {known['epsilon']:g} at delta = {known['delta']:g}, "
-        f"mu = {known['mu']:.4g}, at most {times_of(known)}."
-    )
+    promise = f"{known['promise']}, "
+    if known["mu"] is not None:
+        promise += f"epsilon = {known['epsilon']:g} at delta = {known['delta']:g}, "
+    return line + f"{promise}{cost_words(known)}, at most {times_of(known)}."
 
 
 def scope(found: dict[str, Any]) -> list[str]:
@@ -208,6 +241,7 @@ def scope(found: dict[str, Any]) -> list[str]:
     promises = {known["promise"] for known in budgets}
     said = {
         "JointDP": "A joint study trusts its custodian.",
+        "ShuffledDP": "A shuffled study trusts its shuffler to mix, and a share of each group.",
         "LocalDP": "A local study trusts nobody: all reports of a person count as published.",
     }
     words = [text for promise, text in said.items() if promise in promises]

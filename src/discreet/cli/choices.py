@@ -11,7 +11,7 @@ import typer
 
 from discreet.errors import InvalidArgument
 
-Model = Literal["none", "joint", "local", "random"]
+Model = Literal["none", "joint", "shuffled", "local", "random"]
 Protect = Literal["decisions", "rewards"]
 EncodingChoice = Literal["auto", "gram", "fourier", "reward", "announced", "directed"]
 Features = Literal["auto", "grid", "hermite", "random", "leading"]

@@ -194,10 +194,11 @@ def caption(archive: Archive) -> str:
     """The setting, in two lines."""
     study = archive.study
     privacy, asks = study.plan.privacy, sum(release.asks for release in study.releases)
+    delta = 0.0 if study.plan.sends_indices else getattr(privacy, "delta", 0.0)
     promise = (
         "not private"
         if isinstance(privacy, NonPrivate)
-        else f"{type(privacy).__name__}, epsilon = {privacy.epsilon:g} at delta = {privacy.delta:g}"
+        else f"{type(privacy).__name__}, epsilon = {privacy.epsilon:g} at delta = {delta:g}"
     )
     marked = "a simulation, not private: " if study.is_simulated else ""
     return (

@@ -35,6 +35,7 @@ from discreet.errors import InvalidArgument, LargeDelta
 if TYPE_CHECKING:  # heavy: loaded when used
     from discreet.agreement.plan import Plan
     from discreet.privacy.budget import JointDP, LocalDP
+    from discreet.privacy.shuffled import ShuffledDP
     from discreet.simulation.forecast_report import Forecast, Outlook
 
 Trust = Literal["joint", "local"]
@@ -162,7 +163,7 @@ def show_forecast(
 
 
 def compared(
-    make: "Callable[[JointDP | LocalDP | None], Plan]",
+    make: "Callable[[JointDP | LocalDP | ShuffledDP | None], Plan]",
     model: Trust | None,
     epsilon: list[float] | None,
     delta: float | None,
@@ -179,13 +180,13 @@ def compared(
         if model in (None, "local" if isinstance(promise, LocalDP) else "joint"):
             return plan, levels
         kind = LocalDP if model == "local" else JointDP
-        known = DELTA if promise is None else promise.delta
+        known = None if promise is None else promise.delta
+        chosen = delta or known or DELTA
         rounds = 1 if promise is None else promise.rounds_per_user
-        other = kind(max(levels), known if delta is None else delta, rounds_per_user=rounds)
-        return make(other), levels
+        return make(kind(max(levels), chosen, rounds_per_user=rounds)), levels
 
 
-def stated(plan: "Plan") -> "JointDP | LocalDP | None":
+def stated(plan: "Plan") -> "JointDP | LocalDP | ShuffledDP | None":
     """What the plan itself promises."""
     from discreet.privacy.budget import NonPrivate
 
@@ -197,7 +198,7 @@ def plan_of_file(
     changes: dict[str, object],
     rewards: tuple[float, float] | None,
     candidates: int | None,
-    privacy: "JointDP | LocalDP | None",
+    privacy: "JointDP | LocalDP | ShuffledDP | None",
 ) -> "Plan":
     """The plan of a file, changed by flags."""
     from discreet.plan_file import read_plan
@@ -213,7 +214,7 @@ def plan_of_file(
 
 
 def plan_of_problem(
-    problem: str, candidates: int | None, privacy: "JointDP | LocalDP | None"
+    problem: str, candidates: int | None, privacy: "JointDP | LocalDP | ShuffledDP | None"
 ) -> "Plan":
     """The plan that a problem is simulated with."""
     import numpy as np
@@ -237,7 +238,7 @@ def plan_of_box(
     lengthscale: float | None,
     rewards: tuple[float, float] | None,
     candidates: int | None,
-    privacy: "JointDP | LocalDP | None",
+    privacy: "JointDP | LocalDP | ShuffledDP | None",
 ) -> "Plan":
     """A plan about a box with sides of 1."""
     from discreet.agreement.plan import Plan

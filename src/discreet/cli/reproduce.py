@@ -29,6 +29,7 @@ def reproduce_command(
             "no-gap",
             "successors",
             "ablation",
+            "trust",
             "all",
         ],
         typer.Argument(help="Which figure or table; all of them."),

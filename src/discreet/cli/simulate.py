@@ -1,7 +1,7 @@
 """`discreet simulate`: play a problem many times."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,8 +44,9 @@ def simulate_command(
     model: Annotated[
         Model | None,
         typer.Option(
-            help="none: no privacy; joint: JointDP, with a trusted custodian; local: LocalDP, "
-            "with noise on every report; random: uniform play.  [the plan's, or none]"
+            help="none: no privacy; joint: JointDP, with a trusted custodian; shuffled: "
+            "ShuffledDP, with reports that are mixed; local: LocalDP, with noise on every report; "
+            "random: uniform play.  [the plan's, or none]"
         ),
     ] = None,
     protect: Annotated[
@@ -65,10 +66,10 @@ def simulate_command(
         ),
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="Privacy parameter of --model joint and local.")
+        float | None, typer.Option(help="Privacy parameter of --model joint, shuffled and local.")
     ] = None,
     delta: Annotated[
-        float | None, typer.Option(help="Privacy parameter of --model joint and local.")
+        float | None, typer.Option(help="Privacy parameter of --model joint, shuffled and local.")
     ] = None,
     rounds: Annotated[
         int | None, typer.Option(min=1, help="Rounds in a run.  [the plan's horizon, or 1000]")
@@ -171,9 +172,10 @@ def settings_of(
 def setting_of(settings: dict[str, Any], privacy: "Privacy", *, is_random: bool) -> "Setting":
     """How to play, from the arguments of a plan."""
     from discreet.privacy.budget import JointDP, LocalDP
+    from discreet.privacy.shuffled import ShuffledDP
     from discreet.simulation.play import Setting
 
-    models: dict[type, Model] = {JointDP: "joint", LocalDP: "local"}
+    models: dict[type, Model] = {JointDP: "joint", ShuffledDP: "shuffled", LocalDP: "local"}
     return Setting(
         model="random" if is_random else models.get(type(privacy), "none"),
         rounds=settings.pop("horizon", 1000),
@@ -189,10 +191,14 @@ def chosen_privacy(
     delta: float | None,
     protect: Protect | None,
 ) -> "Privacy":
-    """What the plan promises, changed by flags: epsilon and delta go with `joint` and `local`."""
+    """What the plan promises, changed by flags: epsilon and delta go with models that have them."""
     from discreet.privacy.budget import JointDP, LocalDP, NonPrivate
+    from discreet.privacy.shuffled import ShuffledDP
 
     levels: dict[str, Any] = {}
+    if isinstance(stated, ShuffledDP) and model in (None, "shuffled") and protect != "rewards":
+        flags = {"epsilon": epsilon, "delta": delta}
+        return replace(stated, **{key: value for key, value in flags.items() if value is not None})
     if isinstance(stated, JointDP | LocalDP):
         fields = ("epsilon", "delta", "rounds_per_user", "protect")
         levels = {name: getattr(stated, name) for name in fields}
@@ -200,15 +206,18 @@ def chosen_privacy(
     model = model or "none"
     if model != "joint" and protect == "rewards":
         raise InvalidArgument("--protect", f"nothing with --model {model}", protect)
-    if model not in ("joint", "local"):
+    if model not in ("joint", "shuffled", "local"):
         if epsilon is not None or delta is not None:
             raise InvalidArgument("--epsilon, --delta", f"neither with --model {model}")
         return NonPrivate()
     flags = {"epsilon": epsilon, "delta": delta, "protect": protect}
     levels |= {name: value for name, value in flags.items() if value is not None}
-    if not {"epsilon", "delta"} <= levels.keys():
+    known = {name for name, value in levels.items() if value is not None}
+    if model != "local" and not {"epsilon", "delta"} <= known:
         raise InvalidArgument("--epsilon, --delta", f"both with --model {model}")
-    if model == "local":
+    if "epsilon" not in known:
+        raise InvalidArgument("--epsilon", "a number with --model local")
+    if model != "joint":
         levels.pop("protect", None)
-        return LocalDP(**levels)
+        return LocalDP(**levels) if model == "local" else ShuffledDP(**levels)
     return JointDP(**levels)

@@ -34,9 +34,9 @@ from discreet.experiments.prefix import PrefixPlayer, release_times
 from discreet.learning.posterior import Posterior
 from discreet.learning.prefix_belief import FAILURE, Practical, Prefix, Proven
 from discreet.learning.theory import Assumptions, Spectrum, log_determinant
-from discreet.privacy.budget import GaussianPrivacy
 from discreet.privacy.clipping import Noise
 from discreet.privacy.correlation import Independent, Strategy, Tree
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.simulation.play import Run, Setting, plan_for
 from discreet.simulation.worlds import MakeProblem, World
 

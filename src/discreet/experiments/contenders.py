@@ -31,9 +31,10 @@ from discreet.learning.belief import Spending
 from discreet.learning.directions import Prospect, best_directions
 from discreet.learning.posterior import Posterior
 from discreet.learning.theory import calibrated
-from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, NonPrivate
+from discreet.privacy.budget import JointDP, LocalDP, NonPrivate
 from discreet.privacy.clipping import Noise
 from discreet.privacy.correlation import BLT, SquareRoot, Strategy, Tree
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.privacy.encodings import EncodingChoice
 from discreet.privacy.looks import ONE_LOOK
 from discreet.simulation.people import Problem
@@ -107,7 +108,12 @@ def play(trial: Trial) -> Played:
     """
     if trial.way not in CONTENDERS:
         raise InvalidArgument("way", f"one of {', '.join(CONTENDERS)}", trial.way)
-    so_far = np.cumsum(CONTENDERS[trial.way](trial))
+    return play_with(CONTENDERS[trial.way], trial)
+
+
+def play_with(regrets: Callable[[Trial], Floats], trial: Trial) -> Played:
+    """The regret of a trial that is played so, in all and on the way."""
+    so_far = np.cumsum(regrets(trial))
     shown = np.unique(np.linspace(0, trial.rounds, POINTS + 1).astype(np.int64)[1:])
     curve = " ".join(f"{t}:{so_far[t - 1]:.3f}" for t in shown[shown > 0])
     return Played(**asdict(trial), regret=round(float(so_far[-1]), 3), curve=curve)

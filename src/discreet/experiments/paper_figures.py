@@ -28,6 +28,8 @@ from discreet.experiments.paper import (
     YARDSTICK,
 )
 from discreet.experiments.tables import cell_of, level_of
+from discreet.experiments.trust import MODELS
+from discreet.experiments.trust import PROBLEMS as TRUST_PROBLEMS
 from discreet.simulation.play import standard_error
 
 MARKERS = "osD^vP"
@@ -48,6 +50,14 @@ LOOKS: dict[str, dict[str, Any]] = {
     "tree": {"color": "#d55e00", "linestyle": "-.", "marker": "^"},
     "ours": {"color": "#00487a", "linestyle": "-", "marker": "o"},
     "published": {"color": "#000000", "linestyle": "", "marker": "x"},
+}
+
+TRUST_LOOKS: dict[str, dict[str, Any]] = {
+    "none": {"color": "#8c8c8c", "linestyle": "-", "marker": "x"},
+    "joint": {"color": "#00487a", "linestyle": "-", "marker": "o"},
+    "shuffled": {"color": "#117733", "linestyle": "--", "marker": "D"},
+    "local": {"color": "#d55e00", "linestyle": "-.", "marker": "^"},
+    "random": {"color": "#000000", "linestyle": ":", "marker": ""},
 }
 
 
@@ -98,16 +108,21 @@ def draw_beyond(axes: Any, rows: Sequence[Played], name: str) -> None:
 
 
 def draw_curve(axes: Any, rows: Sequence[Played], way: str) -> None:
+    """As `draw_runs`, with the look and the name of a way to play."""
+    look = {key: LOOKS[way][key] for key in ("color", "linestyle", "marker")}
+    draw_runs(axes, rows, look, NAMES[way])
+
+
+def draw_runs(axes: Any, rows: Sequence[Played], look: Mapping[str, Any], name: str) -> None:
     """The mean over runs and, in a lighter band, its standard error to both sides."""
     rounds = sorted(rows[0].regrets)
     table = np.array([[row.regrets[t] for t in rounds] for row in rows])
     mean = table.mean(axis=0)
     error: Floats = np.array([standard_error(column) or 0.0 for column in table.T])
-    look = {key: LOOKS[way][key] for key in ("color", "linestyle", "marker")}
     axes.fill_between(
         rounds, np.maximum(mean - error, 0.1), mean + error, color=look["color"], alpha=0.25, lw=0
     )
-    axes.plot(rounds, mean, label=NAMES[way], markevery=(7, 8), markersize=3.5, **look)
+    axes.plot(rounds, mean, label=name, markevery=(7, 8), markersize=3.5, **look)
 
 
 def table_figure(rows: Sequence[Played], path: Path) -> None:
@@ -265,6 +280,24 @@ def successor_figure(found: Mapping[str, Sequence[tuple[str, Growth]]], path: Pa
             each.set(title=problem, xlabel="rounds T", ylabel="regret")
             each.set_xticks(rounds, [f"{n:,}" for n in rounds])
         figure.legend(*axes[0].get_legend_handles_labels(), ncols=2, loc="outside upper center",
+                      frameon=False, handlelength=2.6, columnspacing=1.2)  # fmt: skip
+        save_both(figure, path)
+
+
+def trust_figure(rows: Sequence[Played], path: Path) -> None:
+    """Regret so far over the rounds: a panel for each problem, a line for each who is trusted."""
+    with settings(SMALL):
+        figure, axes = panels(2, 2, 3.7)
+        for each, problem in zip(axes, TRUST_PROBLEMS, strict=True):
+            own = [row for row in rows if row.problem == problem]
+            for model, name in MODELS.items():
+                if runs := [row for row in own if row.way == model]:
+                    draw_runs(each, runs, TRUST_LOOKS[model], name)
+            each.set_title(problem, pad=3)
+            each.set_yscale("log")
+            each.set_xlim(0, rows[0].rounds)
+        label_outer(axes, 2, "people", "regret so far")
+        figure.legend(*axes[0].get_legend_handles_labels(), ncols=3, loc="outside upper center",
                       frameon=False, handlelength=2.6, columnspacing=1.2)  # fmt: skip
         save_both(figure, path)
 

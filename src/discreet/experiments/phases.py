@@ -72,7 +72,7 @@ def play_phases(
         counts, values = epoch.policy.asked(epoch.length), mean(epoch.policy.menu)
         noise = NOISE * np.sqrt(counts) * rng.standard_normal(len(counts))
         answers = (counts * (values - plan.centre) + noise) / plan.half_width
-        phi, encoding = plan.map(epoch.policy.menu), epoch.encoding
+        phi, encoding = plan.map(epoch.policy.menu), epoch.additive
         residuals = answers - counts * (phi @ encoding.residual.prediction)
         sums = np.append(encoding.along(phi).T @ residuals, 0.0)
         stds = plan.noise_of_sum(encoding, epoch.length).stds(plan.map)

@@ -12,14 +12,22 @@ from typing import Any, Literal, get_args
 
 from discreet import checks
 from discreet.errors import InvalidArgument
-from discreet.experiments import no_gap, paper, successors, tables
+from discreet.experiments import no_gap, paper, successors, tables, trust
 from discreet.experiments.contenders import Played, play
 from discreet.experiments.growth import DELTA, EPSILON, OCTAVES, THEORY, growth_of, growth_trials
 from discreet.experiments.kernel_errors import Measured, measure, wanted
 from discreet.experiments.sweep import Heard, read_runs, sweep
 
 Name = Literal[
-    "figure-alpha", "figure-beta", "table", "features", "growth", "no-gap", "successors", "ablation"
+    "figure-alpha",
+    "figure-beta",
+    "table",
+    "features",
+    "growth",
+    "no-gap",
+    "successors",
+    "ablation",
+    "trust",
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
 #: The octaves of a quick growth figure.
@@ -252,6 +260,16 @@ def _features_setting(rows: Sequence[Measured]) -> str:
     )
 
 
+def _trust_setting(rows: Sequence[Played]) -> str:
+    return (
+        "Regret of our default for four ways to trust: a custodian who sees answers "
+        f"(joint, ε = {trust.EPSILON:g}, δ = {trust.DELTA:g}), a shuffler who mixes reports that "
+        f"it cannot read (ε = {trust.EPSILON:g}, δ = {trust.DELTA:g}), nobody "
+        f"(local, ε = {trust.EPSILON:g}, δ = 0), and no privacy at all; decision sets, contexts "
+        f"and rewards are protected. {_runs(rows)}"
+    )
+
+
 # -- what there is
 
 
@@ -350,5 +368,13 @@ REPRODUCTIONS: dict[Name, Reproduction] = {
         _draw("ablation_figure"),
         tables.ablation_table,
         _ablation_setting,
+    ),
+    "trust": Reproduction(
+        "What trust is worth",
+        lambda s: list(trust.trust_trials(s.number(4, 2), s.rounds(4096, 1024))),
+        _draw("trust_figure"),
+        trust.trust_table,
+        _trust_setting,
+        play=trust.play_trust,
     ),
 }

@@ -39,7 +39,8 @@ from discreet import checks
 from discreet.agreement.plan import Schedule
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, LargeDelta
-from discreet.privacy.budget import GaussianPrivacy, JointDP, LocalDP, Privacy
+from discreet.privacy.budget import JointDP, LocalDP, Privacy
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.simulation.epochs import begin, play_study
 from discreet.simulation.play import Setting, plan_for, standard_error
 from discreet.simulation.problems import find_problem
@@ -117,10 +118,12 @@ def reports_for(promise: Privacy, people: int) -> Reports:
     )
 
 
-def _levels(promise: Privacy) -> LocalDP:
+def _levels(promise: Privacy) -> JointDP:
     if not isinstance(promise, LocalDP | JointDP):
         raise InvalidArgument("promise", "LocalDP(epsilon, delta) or JointDP(epsilon, delta)")
-    return LocalDP(promise.epsilon, promise.delta)
+    if promise.delta is None:
+        raise InvalidArgument("promise", "one with a delta: Gaussian reports need one")
+    return JointDP(promise.epsilon, promise.delta)
 
 
 # -- what it does to regret

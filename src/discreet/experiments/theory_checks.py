@@ -23,8 +23,8 @@ from discreet.learning.posterior import Posterior
 from discreet.learning.prefix_belief import Prefix, Proven
 from discreet.learning.regret_bounds import crossover, prior_bound
 from discreet.learning.theory import Assumptions, Levels, Spectrum, calibrated
-from discreet.privacy.budget import GaussianPrivacy
 from discreet.privacy.correlation import BLT, Independent, SquareRoot, State, Strategy, Tree
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.simulation.play import Setting, plan_for
 from discreet.simulation.problems import Bumps, find_problem
 from discreet.simulation.worlds import MakeProblem, World

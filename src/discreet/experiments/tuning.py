@@ -19,8 +19,8 @@ from discreet.experiments.contenders import TUNED, Tuned
 from discreet.experiments.prefix import simulate_prefix, simulate_seldom
 from discreet.features.kernels import Additive, Kernel, SquaredExponential
 from discreet.learning.theory import calibrated
-from discreet.privacy.budget import GaussianPrivacy
 from discreet.privacy.correlation import Tree
+from discreet.privacy.cost import GaussianPrivacy
 from discreet.simulation.people import Problem
 from discreet.simulation.problems import MICHALEWICZ, STYBLINSKI_TANG, find_problem
 from discreet.simulation.worlds import MakeProblem

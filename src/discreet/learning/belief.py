@@ -40,7 +40,7 @@ from discreet.learning.search import public_points
 from discreet.learning.structures import Structures, structures_of
 from discreet.learning.window import Block, Window
 from discreet.privacy.clipping import Residual
-from discreet.privacy.encodings import Encoding
+from discreet.privacy.encodings import Encoding, Indexed
 from discreet.privacy.looks import in_sight
 from discreet.privacy.reward import RewardEncoding
 
@@ -173,8 +173,11 @@ class Belief:
 
     # -- the next epoch
 
-    def encoding_for(self, first: int, length: int, policy: Policy) -> Encoding:
+    def encoding_for(self, first: int, length: int, policy: Policy) -> Encoding | Indexed:
         """Residuals from the current prediction; noise where it leaves the least expected error."""
+        return self._noisy_encoding(first, length, policy)
+
+    def _noisy_encoding(self, first: int, length: int, policy: Policy) -> Encoding:
         plan, rounds, menu = self.plan, self.plan.most_rounds(first, length), policy.menu
         if plan.mu is None:
             nothing = Residual(np.zeros(plan.map.dimension), 1.0)
@@ -201,7 +204,7 @@ class Belief:
     def _next_residual(self, unknown: float) -> Residual:
         """Clipped about where answers will fall; never clipped where they lie at the ends."""
         plan, at_ends = self.plan, self.scales.at_ends
-        if at_ends and (plan.encode_with.exact_gram or plan.is_local):
+        if at_ends and (plan.is_local or plan.encode_with.exact_gram):
             return Residual(np.zeros(plan.map.dimension), 1.0)
         width = self.spending.width_in_stds * math.sqrt(unknown + self.scales.noise)
         width = 1.0 if at_ends else min(1.0, max(SMALLEST_WIDTH, width))
@@ -223,7 +226,7 @@ class Belief:
     def expected(self, asks: int, policy: Policy) -> Posterior:
         """The posterior, but for its mean, after an epoch of so many asks all over the domain."""
         plan, points = self.plan, public_points(self.plan.domain)
-        encoding = plan.noise_of_sum(self.encoding_for(self.scales.asked, asks, policy), asks)
+        encoding = plan.noise_of_sum(self._noisy_encoding(self.scales.asked, asks, policy), asks)
         unknown = float(self.posterior.variance(points).mean())
         line = self.line(encoding.residual, unknown)
         return expected_posterior(self.posterior, encoding, asks, line, points)
@@ -236,7 +239,7 @@ class Belief:
         rounds = release.asks if release.reports is None else release.reports
         if rounds == 0:
             return self
-        encoding = plan.noise_of_sum(epoch.encoding, rounds)
+        encoding = plan.noise_of_sum(epoch.additive, rounds)
         blocks: tuple[Block, ...] = ()
         if encoding.public_gram:
             looks, each = plan.looks_from(epoch.first), rounds / release.asks

@@ -256,9 +256,9 @@ class Remaining:
 
 
 def _directions(epoch: Epoch) -> Floats:
-    if not isinstance(epoch.encoding, RewardEncoding):
+    if not isinstance(epoch.additive, RewardEncoding):
         raise InvalidArgument("epoch", "one whose rewards are encoded along directions")
-    return epoch.encoding.directions
+    return epoch.additive.directions
 
 
 def _spanning(psi: Floats) -> Floats:

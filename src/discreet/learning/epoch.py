@@ -7,7 +7,8 @@ import numpy as np
 
 from discreet.arrays import Floats
 from discreet.learning.policy import Policy
-from discreet.privacy.encodings import Encoding
+from discreet.privacy.encodings import Encoding, Indexed
+from discreet.privacy.interval import IntervalEncoding
 from discreet.storage import canonical
 
 
@@ -24,13 +25,48 @@ class Epoch:
     length: int
     plan: str
     previous: str
-    encoding: Encoding
+    encoding: Encoding | Indexed
     policy: Policy
 
     @property
     def end(self) -> int:
         """The index of the first ask after this epoch."""
         return self.first + self.length
+
+    @property
+    def additive(self) -> Encoding:
+        """How a round becomes integers that noise is added to."""
+        if isinstance(self.encoding, Indexed):
+            raise TypeError("reports of this epoch are indices: nothing is added to them")
+        return self.encoding
+
+    @property
+    def indexed(self) -> Indexed:
+        """How a round becomes an index."""
+        if not isinstance(self.encoding, Indexed):
+            raise TypeError("reports of this epoch are integers with noise, not indices")
+        return self.encoding
+
+    @cached_property
+    def groups(self) -> tuple[int, ...]:
+        """How many asks share a public action, for each; where actions are private, all are one.
+
+        Reports that are mixed are mixed within these.
+        """
+        if isinstance(self.encoding, IntervalEncoding):
+            return tuple(self.policy.asked(self.length).tolist())
+        return (self.length,)
+
+    @property
+    def smallest_group(self) -> int:
+        """How many asks the smallest group has."""
+        return min(asks for asks in self.groups if asks)
+
+    def group_of(self, number: int) -> int:
+        """Which group an ask is of."""
+        if not isinstance(self.encoding, IntervalEncoding):
+            return 0
+        return int(self.policy.rows(np.array([number - self.first]))[0])
 
     @cached_property
     def digest(self) -> str:

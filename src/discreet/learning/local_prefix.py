@@ -70,10 +70,10 @@ class ReportSums:
         told = release.reports or 0
         if not told:
             return self
-        moments = epoch.encoding.decode(self.plan.map, release.integers, asks=told)
+        moments = epoch.additive.decode(self.plan.map, release.integers, asks=told)
         reports = self.reports + told
         gram, cross = self.gram + gram_of(moments), self.cross + moments.cross
-        std = epoch.encoding.noise.gram * reports**0.5
+        std = epoch.additive.noise.gram * reports**0.5
         prefix = Prefix(gram, cross, reports, std)
         found = self.rule.estimated(self.plan, prefix)
         return replace(

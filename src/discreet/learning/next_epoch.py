@@ -5,6 +5,7 @@ the posterior draws) comes from a generator keyed by public digests, so anyone c
 """
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,13 +16,17 @@ from discreet.agreement.schedule import Exploration
 from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, StudyEnded
 from discreet.learning.belief import Belief
+from discreet.learning.book_belief import BookBelief
 from discreet.learning.elimination import Remaining
 from discreet.learning.epoch import Epoch
 from discreet.learning.local_prefix import ReportSums
 from discreet.learning.personal_belief import PersonalBelief
 from discreet.learning.policy import Policy, packed
 from discreet.learning.prefix_belief import PrefixBelief
+from discreet.learning.report_belief import MenuBelief
 from discreet.learning.search import Score, maximise, spread
+from discreet.privacy.book import book_seed
+from discreet.privacy.codebook import CodebookEncoding
 from discreet.threads import one_thread
 
 Believed = Belief | PrefixBelief | ReportSums | Remaining
@@ -41,6 +46,8 @@ def believed_before(plan: Plan) -> Believed:
 
 def learner(plan: Plan) -> Belief:
     """What a study with independent noise believes before any release."""
+    if plan.sends_indices:
+        return MenuBelief.before(plan) if plan.encoding == "interval" else BookBelief.before(plan)
     return PersonalBelief.before(plan) if plan.is_directed else Belief.before(plan)
 
 
@@ -51,13 +58,18 @@ def open_epoch(plan: Plan, belief: Believed, *, number: int, first: int, previou
     if length < 1:
         raise StudyEnded("the horizon is reached: there is no further epoch")
     policy = _policy(plan, belief, design=plan.is_design(first), length=length, key=previous)
+    if plan.is_shuffled and plan.decisions == "box":
+        policy = policy.merged(length)
+    encoding = belief.encoding_for(first, length, policy)
+    if isinstance(encoding, CodebookEncoding):  # a fresh book for every epoch
+        encoding = replace(encoding, seed=book_seed(plan.digest, previous))
     return Epoch(
         number=number,
         first=first,
         length=length,
         plan=plan.digest,
         previous=previous,
-        encoding=belief.encoding_for(first, length, policy),
+        encoding=encoding,
         policy=policy,
     )
 

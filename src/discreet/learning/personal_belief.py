@@ -140,7 +140,7 @@ class PersonalBelief(Belief):
 
     def after(self, epoch: Epoch, release: Release) -> "PersonalBelief":
         """What is believed after the release of an epoch."""
-        plan, encoding = self.plan, epoch.encoding
+        plan, encoding = self.plan, epoch.additive
         if release.asks == 0:
             return self
         moments = encoding.decode(plan.map, release.integers, asks=release.asks)

@@ -90,7 +90,7 @@ class Phase:
     ) -> "Phase":
         """Read a release of the `rows`; without privacy it has sums of all features, for any."""
         answered = release.asks if release.reports is None else release.reports
-        encoding = plan.noise_of_sum(epoch.encoding, max(answered, 1))
+        encoding = plan.noise_of_sum(epoch.additive, max(answered, 1))
         menu = plan.map(epoch.policy.menu)
         counts = epoch.policy.asked(release.asks).astype(np.float64)
         g: Floats = encoding.along(menu)

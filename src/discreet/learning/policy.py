@@ -14,12 +14,12 @@ How many options people have is not known; which n fits a release is told by the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from discreet.arrays import Floats, Indices, Integers, Mask, frozen
+from discreet.arrays import Floats, Indices, Integers, Mask, distinct_rows, frozen
 from discreet.domain.box import Box
 from discreet.features.maps import FeatureMap
 from discreet.learning.design import turn
@@ -59,9 +59,13 @@ class Policy:
 
     def from_menu(self, indices: Indices) -> Floats:
         """The scaled actions of whole-box asks."""
+        return self.menu[self.rows(indices)]
+
+    def rows(self, indices: Indices) -> Indices:
+        """Which row of the menu each ask of the epoch gets; 0 where there is no menu."""
         if self.counts is not None:
-            return self.menu[turn(self.counts, indices)]
-        return self.menu[indices % len(self.menu)]
+            return turn(self.counts, indices)
+        return indices % max(1, len(self.menu))
 
     def asked(self, asks: int) -> Integers:
         """How many of an epoch's first asks get each row of the menu.
@@ -76,6 +80,19 @@ class Policy:
         if asks == self.counts.sum():
             return self.counts
         return np.bincount(turn(self.counts, np.arange(asks)), minlength=rows)
+
+    def merged(self, asks: int) -> "Policy":
+        """The same actions for so many asks, each action once: who gets the same hides the other.
+
+        >>> twice = Policy(np.zeros((0, 1)), np.zeros(0), 0.0, np.array([[0.2], [0.7], [0.2]]))
+        >>> twice.merged(6).menu.tolist(), twice.merged(6).counts.tolist()
+        ([[0.2], [0.7]], [4, 2])
+        """
+        distinct, which = distinct_rows(self.menu)
+        if len(distinct) == len(self.menu):
+            return self
+        counts = np.bincount(which, weights=self.asked(asks)).astype(np.int64)
+        return replace(self, menu=distinct, counts=counts)
 
     @one_thread
     def choose(self, features: FeatureMap, indices: Indices, sets: Sequence[Floats]) -> Indices:

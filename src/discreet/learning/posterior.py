@@ -106,7 +106,11 @@ class Posterior:
 
     def variance(self, points: Floats) -> Floats:
         """Var f(x) for each row."""
-        return np.square(self._whitened(points)).sum(axis=0)
+        return self.variance_of(self.features(points))
+
+    def variance_of(self, phi: Floats) -> Floats:
+        """Var f for each row of features."""
+        return np.square(self.whitening @ phi.T).sum(axis=0)
 
     def shape_variance(self, points: Floats) -> float:
         """The mean over the points of Var[f(x) - mean of f over the points]."""
@@ -117,9 +121,6 @@ class Posterior:
     def draws(self, normals: Floats) -> Floats:
         """Draws of theta, one for each row of standard normals: mean + L^-T z."""
         return self.coefficients + normals @ self.whitening
-
-    def _whitened(self, points: Floats) -> Floats:
-        return self.whitening @ self.features(points).T
 
 
 def _check_finite(**arrays: Floats) -> None:

@@ -26,7 +26,8 @@ from discreet.learning.next_epoch import Believed, believed_before, learn, open_
 from discreet.learning.posterior import Posterior
 from discreet.learning.search import Score, first_of_best, maximise, public_points
 from discreet.learning.tables import epochs_table, posterior_table
-from discreet.privacy.budget import GaussianPrivacy, NonPrivate
+from discreet.privacy.budget import NonPrivate
+from discreet.privacy.cost import PrivacyCost
 from discreet.storage import canonical
 from discreet.threads import one_thread
 
@@ -285,7 +286,7 @@ class Study:
         return self.plan.promise(simulated=self.is_simulated)
 
     @property
-    def cost(self) -> GaussianPrivacy | None:
+    def cost(self) -> PrivacyCost | None:
         """What all rounds of a person cost together, at most; None where nothing is promised."""
         return None if self.is_simulated else self.plan.cost
 

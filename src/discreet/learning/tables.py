@@ -3,6 +3,8 @@
 Names that a domain cannot have hold what is ours: `mean reward` is no coordinate.
 """
 
+import math
+
 import numpy as np
 
 from discreet.agreement.plan import Plan
@@ -11,6 +13,7 @@ from discreet.arrays import Floats
 from discreet.frames.table import Cell, Table
 from discreet.learning.epoch import Epoch
 from discreet.learning.next_epoch import Believed
+from discreet.privacy.encodings import Indexed
 
 
 def epochs_table(plan: Plan, epochs: tuple[Epoch, ...], releases: tuple[Release, ...]) -> Table:
@@ -41,7 +44,6 @@ def posterior_table(plan: Plan, belief: Believed, points: Floats) -> Table:
 def _epoch(plan: Plan, epoch: Epoch, release: Release | None) -> dict[str, Cell]:
     reports = None if release is None else release.reports
     rounds = epoch.length if reports is None else reports
-    encoding = plan.noise_of_sum(epoch.encoding, rounds)
     return {
         "number": epoch.number,
         "first": epoch.first,
@@ -50,7 +52,14 @@ def _epoch(plan: Plan, epoch: Epoch, release: Release | None) -> dict[str, Cell]
         "asks": None if release is None else release.asks,
         "reports": reports,
         "fills_the_domain": plan.is_design(epoch.first),
-        "width": encoding.residual.width * plan.half_width,
-        "noise_std": encoding.noise.cross * plan.half_width,
+        "width": epoch.encoding.residual.width * plan.half_width,
+        "noise_std": _noise(plan, epoch, rounds) * plan.half_width,
         "release": None if release is None else release.digest,
     }
+
+
+def _noise(plan: Plan, epoch: Epoch, rounds: int) -> float:
+    """The noise of what a release tells, in half-widths: of indices, on the sum of h."""
+    if isinstance(epoch.encoding, Indexed):
+        return epoch.encoding.deviation * math.sqrt(rounds)
+    return plan.noise_of_sum(epoch.additive, rounds).noise.cross

@@ -16,13 +16,14 @@ from discreet.agreement.release import Release
 from discreet.errors import DiscreetError, JournalDamaged, JournalForeign, JournalLocked, Malformed
 from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
+from discreet.protocol.batches import Turn
 from discreet.protocol.messages import Opening
 from discreet.storage import canonical, snapshot
 from discreet.storage.journal import MAGIC, is_held
 
-Source = Literal["export", "bandit", "custodian", "publisher", "server", "client"]
+Source = Literal["export", "bandit", "custodian", "publisher", "server", "client", "shuffler"]
 #: The records that are read; all others are somebody's.
-PUBLIC = ("Epoch", "Opening", "Release")
+PUBLIC = ("Epoch", "Opening", "Release", "Turn")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +91,8 @@ def _source(tags: list[str]) -> Source | None:
             return "bandit"
         case ["Plan", "UserKey", *_]:
             return "custodian"
+        case ["Plan", "Serving", "Turn"]:
+            return "shuffler"
         case ["Plan", "Serving", *_]:
             return "server"
         case ["Plan", "Device", *_]:
@@ -109,10 +112,14 @@ def _chain(
     for tag, data in zip(tags, records, strict=True):
         if source == "client" or tag not in PUBLIC:
             continue
-        record: Epoch | Opening | Release = canonical.decode(Epoch | Opening | Release, data)
+        record: Epoch | Opening | Release | Turn = canonical.decode(
+            Epoch | Opening | Release | Turn, data
+        )
+        if (release := record.release if isinstance(record, Turn) else record) is not None:
+            releases += [release] if isinstance(release, Release) else []
         if isinstance(record, Release):
-            releases.append(record)
-        elif (epoch := record.epoch if isinstance(record, Opening) else record) is not None:
+            continue
+        if (epoch := record if isinstance(record, Epoch) else record.epoch) is not None:
             epochs.append(epoch)
     return tuple(epochs), tuple(releases)
 

@@ -6,7 +6,7 @@ for the randomised integers:
     client                                     server
       Request(id, known)         ->
                                  <-   Offer(id, ask, epoch, releases)
-      Report(id, epoch, integers, seal) ->      or Decline(id)
+      Report(id, epoch, integers, seal) ->      or IndexReport(id, epoch, index, seal), Decline(id)
                                  <-   Receipt(id, outcome)
 
 In the joint model those go to the custodian, and a release an epoch is all that goes on:
@@ -37,11 +37,14 @@ from discreet.arrays import Integers, frozen_integers
 from discreet.domain.coordinates import mapping
 from discreet.errors import InvalidArgument, Malformed
 from discreet.learning.epoch import Epoch
+from discreet.protocol.batches import Batch, Sealed, Turn
 from discreet.storage import canonical
 
 T = TypeVar("T")
 #: No message is longer: reading takes memory in proportion.
 MOST_BYTES = 1 << 28
+#: No index is larger: it has at most four bytes.
+LARGEST_INDEX = (1 << 32) - 1
 #: No report has more integers: 2048 features in a dense triangle need 2.1 million.
 MOST_INTEGERS = 1 << 23
 Outcome = Literal["counted", "declined"]
@@ -66,15 +69,21 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Offer:
-    """Ask number `ask`, in the open epoch; the releases are those the client does not know."""
+    """Ask number `ask`, in the open epoch; the releases are those the client does not know.
+
+    `key` is a shuffler's to say: what reports are sealed for (`batches`).
+    """
 
     id: str
     ask: int
     epoch: Epoch
     releases: tuple[Release, ...] = ()
+    key: str | None = field(default=None, kw_only=True, metadata=canonical.OPTIONAL)
 
     def __post_init__(self) -> None:
         checks.hexadecimal("id", self.id, 32)
+        if self.key is not None:
+            checks.hexadecimal("key", self.key, 64)
         _check_epoch(self.epoch)
         epoch = self.epoch
         if not epoch.first <= checks.whole("ask", self.ask) < epoch.end:
@@ -103,18 +112,41 @@ class Report:
     def __post_init__(self) -> None:
         checks.hexadecimal("id", self.id, 32)
         checks.hexadecimal("epoch", self.epoch, 64)
-        if self.simulated not in (None, True):
-            raise InvalidArgument("simulated", "true, or nothing")
+        _check_simulated(self.simulated)
         integers = frozen_integers("integers", self.integers)
         if not 1 <= integers.size <= MOST_INTEGERS:
             raise InvalidArgument("integers", f"between 1 and {MOST_INTEGERS} of them")
         object.__setattr__(self, "integers", integers)
-        data = f"{self.id}{self.epoch}".encode() + integers.astype("<i8").tobytes()
-        data += b"simulated" if self.simulated else b""
-        seal = hashlib.sha256(data).hexdigest()
-        if self.seal not in ("", seal):
-            raise InvalidArgument("seal", "the digest of this report: something in it was changed")
-        object.__setattr__(self, "seal", seal)
+        object.__setattr__(self, "seal", _seal(self, integers.astype("<i8").tobytes()))
+
+
+@dataclass(frozen=True)
+class IndexReport:
+    """One randomised round that is an index, under the encoding of the epoch with this digest.
+
+    `simulated` and `seal` are those of a `Report`; what is said of the round is `index` alone.
+
+    >>> report = IndexReport("ab" * 16, "cd" * 32, 9173)
+    >>> len(write(report)), report.index
+    (224, 9173)
+    """
+
+    id: str
+    epoch: str
+    index: int
+    seal: str = ""
+    simulated: bool | None = field(default=None, kw_only=True, metadata=canonical.OPTIONAL)
+
+    def __post_init__(self) -> None:
+        checks.hexadecimal("id", self.id, 32)
+        checks.hexadecimal("epoch", self.epoch, 64)
+        _check_simulated(self.simulated)
+        if checks.whole("index", self.index) > LARGEST_INDEX:
+            raise InvalidArgument("index", "at most four bytes")
+        object.__setattr__(self, "seal", _seal(self, self.index.to_bytes(4, "little")))
+
+
+AnyReport = Report | IndexReport
 
 
 @dataclass(frozen=True)
@@ -221,7 +253,21 @@ class Opening:
                 raise InvalidArgument("epoch", "one that names the same release before it")
 
 
-Message = Request | Offer | Report | Decline | Receipt | Ask | Action | Answer | Release | Opening
+Message = (
+    Request
+    | Offer
+    | AnyReport
+    | Decline
+    | Receipt
+    | Ask
+    | Action
+    | Answer
+    | Release
+    | Opening
+    | Sealed
+    | Batch
+    | Turn
+)
 
 
 def write(message: Message) -> bytes:
@@ -241,6 +287,21 @@ def read(kind: type[T], data: object) -> T:
     if not isinstance(data, bytes) or len(data) > MOST_BYTES:
         raise Malformed(f"a message: expected at most {MOST_BYTES} bytes")
     return canonical.decode(kind, data)
+
+
+def _check_simulated(simulated: bool | None) -> None:
+    if simulated not in (None, True):
+        raise InvalidArgument("simulated", "true, or nothing")
+
+
+def _seal(report: AnyReport, content: bytes) -> str:
+    """The digest of a report, or an error where it has another."""
+    data = f"{report.id}{report.epoch}".encode() + content
+    data += b"simulated" if report.simulated else b""
+    seal = hashlib.sha256(data).hexdigest()
+    if report.seal not in ("", seal):
+        raise InvalidArgument("seal", "the digest of this report: something in it was changed")
+    return seal
 
 
 def _check_epoch(epoch: Epoch) -> None:

@@ -12,7 +12,15 @@ from discreet.agreement.wording import Wording
 from discreet.errors import BetweenEpochs, DiscreetError, InvalidArgument, Refused, StudyEnded
 from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
-from discreet.protocol.messages import Decline, Offer, Receipt, Report, Request
+from discreet.protocol.messages import (
+    AnyReport,
+    Decline,
+    IndexReport,
+    Offer,
+    Receipt,
+    Report,
+    Request,
+)
 from discreet.protocol.records import Offered, Serving
 from discreet.protocol.replies import Replies
 from discreet.protocol.role import JournalPlace, Role
@@ -29,7 +37,7 @@ class Server(Role):
     `UnknownTrial` for what was never offered, `Refused` for what no honest client sends.
     """
 
-    RECORDS = Serving | Epoch | Release | Offered | Report | Decline
+    RECORDS = Serving | Epoch | Release | Offered | Report | IndexReport | Decline
 
     def __init__(
         self,
@@ -38,7 +46,7 @@ class Server(Role):
         *,
         simulated: bool = False,
     ) -> None:
-        if not plan.is_local:
+        if not plan.is_local or plan.is_shuffled:
             raise InvalidArgument("plan", "one with LocalDP privacy: nobody reports otherwise")
         super().__init__(plan, journal)
         self._simulated = simulated
@@ -104,15 +112,15 @@ class Server(Role):
         return Offer(request.id, number, epoch, releases[request.known :])
 
     @Role.guarded
-    def receive(self, report: Report) -> Receipt:
+    def receive(self, report: AnyReport) -> Receipt:
         """Count a report, once, and acknowledge it; a repeat is acknowledged again."""
         return self.receive_many([report]).only()
 
     @Role.guarded
-    def receive_many(self, reports: Sequence[Report]) -> Replies[Receipt]:
+    def receive_many(self, reports: Sequence[AnyReport]) -> Replies[Receipt]:
         """Count reports in one write, each once; one that is refused does not stop the others."""
         self._study.check_running()
-        counted: dict[str, Report] = {}
+        counted: dict[str, AnyReport] = {}
         outcomes: list[Receipt | Exception] = []
         for report in reports:
             try:
@@ -168,8 +176,8 @@ class Server(Role):
     def _first_records(self) -> tuple[Serving, Epoch]:
         return Serving(self._simulated), self._study.next_epoch()
 
-    def _apply(self, record: Serving | Epoch | Release | Offered | Report | Decline) -> None:
-        if isinstance(record, Offered | Report | Decline):
+    def _apply(self, record: Serving | Epoch | Release | Offered | AnyReport | Decline) -> None:
+        if isinstance(record, Offered | AnyReport | Decline):
             self._study.check_running()  # a round needs one
         match record:
             case Serving():
@@ -178,7 +186,7 @@ class Server(Role):
                     raise Refused(f"the journal is that of {kind}: it cannot go on as the other")
             case Offered():
                 self._tally.offer(record.number, record.id)
-            case Report():
+            case Report() | IndexReport():
                 self._tally.count(record)
             case Decline():
                 self._tally.decline(record.id)
@@ -198,7 +206,7 @@ def compacted(journal: Journal) -> Iterator[bytes]:
     kept: list[bytes] = []
     for data in journal.records():
         if isinstance(
-            canonical.decode(Plan | Wording | Server.RECORDS, data), Offered | Report | Decline
+            canonical.decode(Plan | Wording | Server.RECORDS, data), Offered | AnyReport | Decline
         ):
             kept.append(data)
         else:

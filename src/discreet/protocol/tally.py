@@ -33,8 +33,9 @@ from discreet.agreement.release import Release
 from discreet.arrays import Floats, Integers
 from discreet.errors import InvalidArgument, Refused, TrialClosed, UnknownTrial
 from discreet.learning.epoch import Epoch
-from discreet.privacy.budget import LocalDP
-from discreet.protocol.messages import Report
+from discreet.protocol.handed_up import handed_up
+from discreet.protocol.index_limits import IndexLimits
+from discreet.protocol.messages import AnyReport, Report
 from discreet.protocol.rounds import OPEN, Event, State, advance, is_repeat
 
 #: How likely an honest report is refused, at most.
@@ -54,7 +55,7 @@ class Limits:
     @classmethod
     def of(cls, plan: Plan, epoch: Epoch) -> "Limits":
         """The limits that the module's docstring derives."""
-        encoding = epoch.encoding
+        encoding = epoch.additive
         stds = encoding.stds(plan.map)
         if not (encoding.is_noisy and np.isfinite(stds).all() and (stds > 0.0).all()):
             raise InvalidArgument("epoch", "noise on every integer: a report is private by itself")
@@ -67,6 +68,11 @@ class Limits:
         norm = bound + WIDER * radius + float(np.linalg.norm(1.0 / stds))
         return cls(stds, each.astype(np.int64), norm)
 
+    @property
+    def size(self) -> int:
+        """The number of integers of a report."""
+        return self.each.size
+
     def check(self, integers: Integers) -> None:
         """Refuse what no honest client could have sent."""
         if integers.shape != self.each.shape:
@@ -74,6 +80,20 @@ class Limits:
         inside = ((-self.each <= integers) & (integers <= self.each)).all()
         if not inside or float(np.linalg.norm(integers / self.stds)) > self.norm:
             raise Refused("this report is larger than any honest client's: it was not counted")
+
+    def added(self, report: AnyReport, number: int) -> Integers:
+        """What a report adds, itself, or a refusal."""
+        if not isinstance(report, Report):
+            raise Refused("reports of this epoch are integers, no index: it was not counted")
+        self.check(report.integers)
+        return report.integers
+
+
+def limits_of(plan: Plan, epoch: Epoch) -> Limits | IndexLimits:
+    """What an epoch's reports are held to."""
+    if plan.sends_indices:
+        return IndexLimits.of(epoch, epoch.encoding.size(plan.map))
+    return Limits.of(plan, epoch)
 
 
 @dataclass(frozen=True)
@@ -93,7 +113,11 @@ def influence(plan: Plan, epoch: Epoch, *, malicious: int, reports: int) -> Infl
     """What `malicious` of `reports` can do to an epoch: see the module's docstring."""
     checks.whole("malicious", malicious)
     checks.count("reports", reports)
-    sums = 2.0 * malicious * Limits.of(plan, epoch).norm
+    limits = limits_of(plan, epoch)
+    noise = 0.0 if plan.noise_std is None else plan.noise_variance
+    if isinstance(limits, IndexLimits):
+        return Influence(*limits.influence(malicious, reports, noise))
+    sums = 2.0 * malicious * limits.norm
     return Influence(sums, sums / math.sqrt(reports))
 
 
@@ -113,7 +137,7 @@ class Tally:
     """
 
     def __init__(self, plan: Plan, *, simulated: bool = False) -> None:
-        if not isinstance(plan.privacy, LocalDP):
+        if not plan.is_local:
             raise InvalidArgument("plan", "one with LocalDP privacy: nobody reports otherwise")
         self._plan = plan
         self._simulated = simulated
@@ -121,9 +145,9 @@ class Tally:
 
     def open(self, epoch: Epoch) -> None:
         """Begin an epoch: no sums, no ids."""
-        self._limits = Limits.of(self._plan, epoch)
+        self._limits = limits_of(self._plan, epoch)
         self._epoch = epoch
-        self._total = np.zeros(self._limits.each.size, dtype=np.int64)
+        self._total = np.zeros(self._limits.size, dtype=np.int64)
         self._tickets: dict[str, Ticket] = {}
         self._ids: list[str] = []
         self.asked = epoch.first
@@ -155,7 +179,7 @@ class Tally:
         if late >= 0 and self._tickets[self._ids[late]].state in OPEN:
             self._step(self._ids[late], "expire")
 
-    def is_new(self, report: Report) -> bool:
+    def is_new(self, report: AnyReport) -> bool:
         """Whether a report would be counted now: False for one that was; errors for others."""
         if report.epoch != self._epoch.digest:
             raise TrialClosed("this report is for another epoch than the open one: it has expired")
@@ -166,18 +190,19 @@ class Tally:
             return False
         state, number = (ticket.state, ticket.number) if ticket else (None, "of this id")
         advance("server", state, "report", trial=number)
-        self._limits.check(report.integers)
+        self._limits.added(report, ticket.number if ticket else 0)
         return True
 
-    def count(self, *reports: Report) -> list[int]:
+    def count(self, *reports: AnyReport) -> list[int]:
         """Add reports, each once; the numbers of the rounds that this closes."""
         counted: list[int] = []
         for report in reports:
             if self.is_new(report):
-                self._total += report.integers
+                number = self._tickets[report.id].number
+                self._total += self._limits.added(report, number)
                 self.reports += 1
                 self._step(report.id, "report")
-                counted.append(self._tickets[report.id].number)
+                counted.append(number)
         return counted
 
     def is_open(self, id: str) -> bool:  # noqa: A002
@@ -197,13 +222,14 @@ class Tally:
 
     def release(self) -> Release:
         """The sums so far: nothing is drawn, for every report already was."""
+        integers, reports = handed_up(self._plan, self._epoch, self._total, self.reports)
         return Release(
             epoch=self._epoch.digest,
             previous=self._epoch.previous,
             asks=self.asked - self._epoch.first,
-            integers=self._total,
+            integers=integers,
             private=not self._simulated,
-            reports=self.reports,
+            reports=reports,
         )
 
     def _step(self, id: str, event: Event) -> None:  # noqa: A002

@@ -13,7 +13,10 @@ from discreet.agreement.release import GENESIS, Release
 from discreet.arrays import Floats, Mask
 from discreet.errors import Refused
 from discreet.learning.epoch import Epoch
+from discreet.privacy.book import book_seed
 from discreet.privacy.clipping import SMALLEST_STD, spare_bits
+from discreet.privacy.codebook import CodebookEncoding
+from discreet.privacy.encodings import Indexed
 
 #: Larger coefficients predict nothing within the reward range; sums of the largest floats would be
 #: infinite or no numbers, which no clipping bounds.
@@ -38,14 +41,21 @@ def check_epoch(plan: Plan, epoch: Epoch) -> None:
 
 def _check_encoding(plan: Plan, epoch: Epoch) -> None:
     encoding, m = epoch.encoding, plan.map.dimension
-    if type(encoding) is not plan.encode_with or (plan.mu is not None and not encoding.is_noisy):
+    prediction = encoding.residual.prediction
+    if prediction.shape != (m,) or not (np.abs(prediction) <= LARGEST_PREDICTION).all():
+        raise Refused("this epoch's prediction is none of the plan's features")
+    if isinstance(encoding, Indexed):
+        _check_indexed(plan, epoch, encoding)
+        return
+    if (
+        plan.sends_indices
+        or type(encoding) is not plan.encode_with
+        or (plan.mu is not None and not encoding.is_noisy)
+    ):
         raise Refused("this epoch's answers are not randomised as the plan promises")
     rounds = plan.most_rounds(epoch.first, epoch.length)
     if not 1 <= encoding.bits <= 62 or encoding.largest > 1 << spare_bits(rounds):
         raise Refused("this epoch's integers are too wide: they could wrap around")
-    prediction = encoding.residual.prediction
-    if prediction.shape != (m,) or not (np.abs(prediction) <= LARGEST_PREDICTION).all():
-        raise Refused("this epoch's prediction is none of the plan's features")
     if not encoding.residual.width <= encoding.widest:
         raise Refused("this epoch clips rewards to a wider range than the plan's")
     if plan.mu is None:
@@ -53,8 +63,21 @@ def _check_encoding(plan: Plan, epoch: Epoch) -> None:
     stds = encoding.noisy_stds(plan.map)
     if not ((stds >= SMALLEST_STD) & (stds <= encoding.largest_std)).all():
         raise Refused("this epoch's noise is not of a size that can be drawn faithfully")
-    if not plan.allows(encoding):
+    if not plan.allows(encoding, epoch.smallest_group):
         raise Refused("this epoch's noise is weaker than the plan promises")
+
+
+def _check_indexed(plan: Plan, epoch: Epoch, encoding: Indexed) -> None:
+    """Refuse reports of another N, K or p than the plan's; the rest would cost accuracy alone."""
+    if not plan.allows(encoding, epoch.smallest_group):
+        raise Refused("this epoch's answers are not randomised as the plan promises")
+    if not 0.0 < encoding.residual.width <= encoding.widest:
+        raise Refused("this epoch clips rewards to a wider range than the plan's")
+    if isinstance(encoding, CodebookEncoding):
+        if encoding.seed != book_seed(epoch.plan, epoch.previous):
+            raise Refused("this epoch's codebook is not the one that plan and chain lead to")
+    elif encoding.rows != len(epoch.policy.menu):
+        raise Refused("this epoch's reports are not about the rows of its menu")
 
 
 def _check_policy(plan: Plan, epoch: Epoch) -> None:

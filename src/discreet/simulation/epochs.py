@@ -8,19 +8,22 @@ at once, with the law of their sum. Everything here is seeded and therefore not 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Integers
 from discreet.learning.belief import Belief, Spending
 from discreet.learning.epoch import Epoch
 from discreet.learning.next_epoch import believed_before
 from discreet.learning.study import Study
 from discreet.privacy.budget import Simulation
+from discreet.privacy.cap import THRESHOLD_BITS, Cap
 from discreet.protocol.decisions import decide
+from discreet.protocol.handed_up import handed_up
 from discreet.protocol.tally import WIDER
 from discreet.simulation.people import People
 from discreet.simulation.worlds import Crowd, World
@@ -61,11 +64,11 @@ class Reports:
     def open(self, epoch: Epoch) -> None:
         """Begin an epoch."""
         self._epoch, self._reports = epoch, 0
-        self._sums = np.zeros(epoch.encoding.size(self._plan.map), dtype=np.int64)
+        self._sums = np.zeros(epoch.additive.size(self._plan.map), dtype=np.int64)
 
     def simulate(self, points: Floats, rewards: Floats) -> None:
         """Count rounds that are asked and reported at once."""
-        plan, encoding = self._plan, self._epoch.encoding
+        plan, encoding = self._plan, self._epoch.additive
         for start in range(0, len(points), TOGETHER):
             some = slice(start, start + TOGETHER)
             self._sums += encoding.total(plan.map, points[some], plan.all_centred(rewards[some]))
@@ -74,7 +77,7 @@ class Reports:
     def release(self) -> Release:
         """The sums, and the noise of so many reports."""
         plan, epoch, count = self._plan, self._epoch, self._reports
-        stds = WIDER * plan.noise_of_sum(epoch.encoding, count).stds(plan.map)
+        stds = WIDER * plan.noise_of_sum(epoch.additive, count).stds(plan.map)
         noise = np.rint(stds * self._rng.standard_normal(len(stds))).astype(np.int64)
         return Release(
             epoch=epoch.digest,
@@ -86,9 +89,62 @@ class Reports:
         )
 
 
+class IndexReports(Reports):
+    """The indices that an epoch's devices send, drawn and counted together."""
+
+    def open(self, epoch: Epoch) -> None:
+        """Begin an epoch."""
+        self._epoch, self._reports = epoch, 0
+        self._sums = np.zeros(epoch.indexed.size(self._plan.map), dtype=np.int64)
+
+    def simulate(self, points: Floats, rewards: Floats) -> None:
+        """Count rounds that are asked and reported at once."""
+        plan, encoding, rng = self._plan, self._epoch.indexed, self._rng
+        asks = np.arange(self._reports, self._reports + len(points))
+        for start in range(0, len(points), TOGETHER):
+            some = slice(start, start + TOGETHER)
+            count = len(asks[some])
+            indices = encoding.indices(
+                plan.map,
+                points[some],
+                plan.all_centred(rewards[some]),
+                coins=rng.integers(1 << THRESHOLD_BITS, size=count),
+                places=_places(encoding.cap, count, rng),
+            )
+            sent = self.sent(points[some], indices)
+            self._sums += encoding.statistics(sent, self._epoch.policy.rows(asks[some]))
+        self._reports += len(points)
+
+    def sent(self, points: Floats, indices: Integers) -> Integers:
+        """What devices of people at these actions send: what they drew, unless they lie."""
+        return indices
+
+    def release(self) -> Release:
+        """The sums: every index was drawn already."""
+        epoch, count = self._epoch, self._reports
+        integers, reports = handed_up(self._plan, epoch, self._sums, count)
+        return Release(
+            epoch=epoch.digest,
+            previous=epoch.previous,
+            asks=count,
+            reports=reports,
+            integers=integers,
+            private=False,
+        )
+
+
+def _places(cap: Cap, count: int, rng: np.random.Generator) -> Integers:
+    """Places of so many reports in their rankings (`randomness.places`, from a seed)."""
+    near = rng.integers(1 << THRESHOLD_BITS, size=count) < cap.threshold
+    inside = rng.integers(cap.nearest, size=count)
+    return np.where(near, inside, rng.integers(cap.nearest, cap.size, size=count))
+
+
 def begin(plan: Plan, spending: Spending | None = None) -> Study:
     """A simulated study that has not begun, with its budget spent in the usual way or another."""
-    belief = believed_before(plan) if spending is None else Belief.before(plan, spending)
+    belief = believed_before(plan)
+    if spending is not None and isinstance(belief, Belief):
+        belief = replace(belief, spending=spending)
     return Study.begun(belief, simulated=True)
 
 
@@ -97,13 +153,16 @@ def play_study(
     study: Study,
     rounds: int,
     advance: Callable[[int], None] = lambda rounds: None,
+    *,
+    counting: Counting | None = None,
 ) -> tuple[Floats, Study]:
     """The regret of each round, and the study after them; it had not begun.
 
-    `advance` is called with the number of rounds just played.
+    `advance` is called with the number of rounds just played. `counting` is who counts the rounds:
+    by default the plan's own side.
     """
     plan, crowd, regrets = study.plan, Crowd(world, rounds), list[Floats]()
-    counting = _counting(plan, world.player)
+    counting = counting or _counting(plan, world.player)
     while rounds:
         epoch = study.next_epoch()
         study = study.opened(epoch)
@@ -122,7 +181,7 @@ def play_study(
 
 def _counting(plan: Plan, rng: np.random.Generator) -> Counting:
     if plan.is_local:
-        return Reports(plan, rng)
+        return IndexReports(plan, rng) if plan.sends_indices else Reports(plan, rng)
     return Privatizer(plan, Simulation(int(rng.integers(2**63))))
 
 

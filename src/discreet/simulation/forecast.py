@@ -25,10 +25,11 @@ from discreet.learning.next_epoch import learner, menu_only
 from discreet.learning.search import public_points
 from discreet.learning.study import Study
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy, Protect
+from discreet.privacy.shuffled import ShuffledDP
 from discreet.simulation.campaign import Campaign
 from discreet.simulation.epochs import begin, play_study
 from discreet.simulation.forecast_report import Estimate, Forecast, Outlook
-from discreet.simulation.play import Curve, regrets_shown
+from discreet.simulation.play import Curve, noise_of_first, regrets_shown
 from discreet.simulation.prior_problem import Drawn
 from discreet.simulation.worlds import World, generator_of
 from discreet.threads import one_thread
@@ -217,18 +218,18 @@ class _Stage:
 def _outlook(plan: Plan, rounds: int, played: list[_Played], yardstick: Floats) -> Outlook:
     """What a private or non-private plan costs and learns."""
     first = Study(plan).next_epoch()
-    encoding = plan.noise_of_sum(first.encoding, first.length)
+    noise = noise_of_first(plan, first)
     epsilon = None if isinstance(plan.privacy, NonPrivate) else plan.privacy.epsilon
     signal, explained = rounds_to_signal(plan, rounds)
     return Outlook(
         label="not private" if epsilon is None else f"epsilon = {epsilon:g}",
         epsilon=epsilon,
-        mu=plan.mu,
+        mu=None if plan.sends_indices else plan.mu,
         encoding=plan.encoding,
         epochs=sum(1 for _ in _epoch_lengths(plan, rounds)),
         first_epoch=plan.epoch_length(0),
-        noise_std=encoding.noise.cross * plan.half_width,
-        noise_in_answers=encoding.noise.cross / encoding.residual.width,
+        noise_std=noise * plan.half_width,
+        noise_in_answers=noise / first.encoding.residual.width,
         rounds_to_signal=signal,
         explained=explained,
         simple_regret=Estimate.of(np.array([each.simple_regret for each in played])),
@@ -272,7 +273,7 @@ def _epoch_lengths(plan: Plan, rounds: int) -> Iterator[int]:
 
 def _levels(
     plan: Plan, epsilons: Iterable[float], delta: float | None
-) -> Sequence[JointDP | LocalDP]:
+) -> Sequence[JointDP | LocalDP | ShuffledDP]:
     """The promises to compare, strongest first; what they protect, and from whom, is the plan's."""
     words = "a sequence of positive numbers"
     if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]

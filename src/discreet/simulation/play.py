@@ -20,16 +20,18 @@ from discreet.errors import InvalidArgument, LargeDelta
 from discreet.features.choose import FeatureChoice
 from discreet.features.kernels import SquaredExponential
 from discreet.learning.belief import Spending
+from discreet.learning.epoch import Epoch
 from discreet.learning.search import spread
 from discreet.learning.study import Study
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.encodings import EncodingChoice
+from discreet.privacy.shuffled import ShuffledDP
 from discreet.simulation.epochs import begin, play_study
 from discreet.simulation.people import Options, Problem
 from discreet.simulation.worlds import MakeProblem, World, row_of
 from discreet.threads import one_thread
 
-Model = Literal["none", "joint", "local", "random"]
+Model = Literal["none", "joint", "shuffled", "local", "random"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,9 @@ class Setting:
 
     def __post_init__(self) -> None:
         checks.count("rounds", self.rounds)
-        needed = {"joint": JointDP, "local": LocalDP}.get(self.model, NonPrivate)
+        needed = {"joint": JointDP, "shuffled": ShuffledDP, "local": LocalDP}.get(
+            self.model, NonPrivate
+        )
         if type(self.privacy) is not needed:
             raise InvalidArgument("privacy", f"{needed.__name__} for model {self.model!r}")
 
@@ -222,8 +226,14 @@ def regrets_shown(regrets: Floats) -> list[float]:
 
 def first_noise(study: Study) -> float:
     """The noise on a coordinate of the first release's cross vector, in half-widths of rewards."""
-    first = study.epochs[0]
-    return study.plan.noise_of_sum(first.encoding, first.length).noise.cross
+    return noise_of_first(study.plan, study.epochs[0])
+
+
+def noise_of_first(plan: Plan, first: Epoch) -> float:
+    """The noise on a coordinate of what the first release tells; of indices, on the sum of h."""
+    if plan.sends_indices:
+        return first.indexed.deviation * math.sqrt(first.length)
+    return plan.noise_of_sum(first.additive, first.length).noise.cross
 
 
 def standard_error(values: Floats) -> float | None:

@@ -7,27 +7,40 @@
     client.settle(receipt)
 
 What leaves the device is a random id, and one randomised increment for each round. It costs the
-person at most `plan.mu`, whatever the server does: the client refuses an epoch whose noise is
-weaker than the plan it pinned, draws noise once for each round, repeats the same bytes when asked
+person what the plan promises, whatever the server does: the client refuses an epoch that is not
+randomised as the plan it pinned says, draws once for each round, repeats the same bytes when asked
 again, and takes part in no more rounds than the plan's `rounds_per_user`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from discreet import checks
 from discreet.agreement.plan import Plan
 from discreet.errors import InvalidArgument, Refused
 from discreet.learning.study import Value
 from discreet.privacy.budget import LocalDP, Simulation
+from discreet.privacy.shuffled import ShuffledDP
+from discreet.protocol.batches import Sealed
 from discreet.protocol.decisions import decide, decision_set
-from discreet.protocol.messages import Decline, Offer, Receipt, Report, Request
+from discreet.protocol.messages import (
+    AnyReport,
+    Decline,
+    IndexReport,
+    Offer,
+    Receipt,
+    Report,
+    Request,
+)
 from discreet.protocol.records import Chosen, Device, Expired
 from discreet.protocol.role import JournalPlace, Role
 from discreet.protocol.rounds import OPEN, Event, State, advance, is_repeat
+from discreet.protocol.sealing import seal
 from discreet.protocol.verifier import Verifier
 from discreet.trusted import mechanism
-from discreet.trusted.randomness import secret_key, source
+from discreet.trusted.randomness import Source, secret_key, source
 
 
 @dataclass(frozen=True)
@@ -38,7 +51,9 @@ class Choice:
     chosen: int | None = None
 
 
-Record = Device | Request | Offer | Chosen | Report | Decline | Receipt | Expired
+#: What a client may send for a round.
+Sent = AnyReport | Sealed
+Record = Device | Request | Offer | Chosen | Sent | Decline | Receipt | Expired
 
 
 def fresh_id() -> str:
@@ -50,8 +65,9 @@ class Client(Role):
     """One person's rounds, one at a time.
 
     `journal` is the path of an SQLite file on the device; a client given one resumes where it
-    stopped, and `outbox` is what it has to send. With a `simulation` noise comes from its seed:
-    that is not private. Threads may share a client.
+    stopped, and `outbox` is what it has to send. With a `ShuffledDP` plan it talks to a shuffler:
+    reports are sealed for the server's key, which may be pinned here (`key`). With a `simulation`
+    noise comes from its seed: that is not private. Threads may share a client.
 
     >>> import discreet
     >>> from discreet.protocol.server import Server
@@ -73,9 +89,13 @@ class Client(Role):
         *,
         simulation: Simulation | None = None,
         verifier: Verifier | None = None,
+        key: str | None = None,
     ) -> None:
-        if not isinstance(plan.privacy, LocalDP):
-            raise InvalidArgument("plan", "one with LocalDP privacy")
+        if not isinstance(plan.privacy, LocalDP | ShuffledDP):
+            raise InvalidArgument("plan", "one with LocalDP privacy, or ShuffledDP")
+        if key is not None:
+            checks.hexadecimal("key", key, 64)
+        self._key = key
         super().__init__(plan, journal)
         self._simulation = simulation
         self._most = plan.privacy.rounds_per_user
@@ -85,7 +105,7 @@ class Client(Role):
         self._request: Request | None = None
         self._offer: Offer | None = None
         self._chosen: Chosen | None = None
-        self._report: Report | None = None
+        self._report: Sent | None = None
         self._settled = True
         self._start()
 
@@ -124,6 +144,10 @@ class Client(Role):
         if is_repeat(self._state, "choose"):
             return self.choice
         advance("client", self._state, "offer")
+        if (offer.key is None) == self._plan.is_shuffled:
+            raise Refused("reports of this plan are sealed for a server, and no others are")
+        if self._key not in (None, offer.key):
+            raise Refused("this offer has another key than the server's")
         self._verifier.check(offer.epoch, offer.releases)
         decided = decide(self._plan, offer.epoch, offer.ask, [options])
         for refusal in decided.refusals.values():
@@ -133,7 +157,7 @@ class Client(Role):
         return self.choice
 
     @Role.guarded
-    def report(self, reward: float) -> Report:
+    def report(self, reward: float) -> Sent:
         """The answer, clipped, encoded and randomised: once. Later calls give the same bytes."""
         if self._report is not None and is_repeat(self._state, "report"):
             return self._report
@@ -200,7 +224,7 @@ class Client(Role):
 
     @property
     @Role.guarded
-    def outbox(self) -> Request | Report | Decline | None:
+    def outbox(self) -> Request | Sent | Decline | None:
         """What the server has not answered yet: send it, as often as needed."""
         if self._settled or self._request is None:
             return None
@@ -224,13 +248,25 @@ class Client(Role):
             raise Refused("nothing was requested yet")
         return self._request.id
 
-    def _draw(self, reward: float) -> Report:
+    def _draw(self, reward: float) -> Sent:
         if self._offer is None:
             raise Refused("no action was chosen yet")
-        epoch, bits = self._offer.epoch, source(self._simulation, self._offer.ask)
-        integers = mechanism.report(self._plan, epoch, self.chosen.point, reward, bits=bits)
-        simulated = None if bits.private else True
+        epoch, bits = self._offer.epoch, self._source()
+        point, simulated = self.chosen.point, None if bits.private else True
+        if self._plan.sends_indices:
+            rewards = np.array([reward])
+            index = mechanism.indices(self._plan, epoch, point[None, :], rewards, bits=bits)[0]
+            if self._offer.key is not None:
+                box = seal(int(index), epoch.digest, self._offer.key)
+                words = (self._open_id, epoch.digest, self._offer.key, box)
+                return Sealed(*words, simulated=simulated)
+            return IndexReport(self._open_id, epoch.digest, int(index), simulated=simulated)
+        integers = mechanism.report(self._plan, epoch, point, reward, bits=bits)
         return Report(self._open_id, epoch.digest, integers, simulated=simulated)
+
+    def _source(self) -> Source:
+        """Where this round's random bits come from."""
+        return source(self._simulation, 0 if self._offer is None else self._offer.ask)
 
     def _first_records(self) -> tuple[Device]:
         return (Device(self._simulation is not None),)
@@ -251,7 +287,7 @@ class Client(Role):
                 self._chosen = record
                 self._rounds += 1
                 self._step("choose")
-            case Report():
+            case Report() | IndexReport() | Sealed():
                 self._report = record
                 self._step("report")
             case Decline():

@@ -17,7 +17,7 @@ from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
 from discreet.one_copy import OneCopy
 from discreet.privacy.budget import Simulation
-from discreet.protocol.messages import Opening, Report
+from discreet.protocol.messages import AnyReport, IndexReport, Opening, Report
 from discreet.protocol.records import Abandoned, Asked, Passed, Told, UserKey
 from discreet.protocol.rounds import Session
 from discreet.protocol.tally import Tally
@@ -28,7 +28,7 @@ from discreet.trusted.entries import Entry, Person, entries
 from discreet.trusted.participants import Participants
 from discreet.trusted.randomness import sources
 
-Record = UserKey | Epoch | Release | Asked | Passed | Told | Report | Abandoned
+Record = UserKey | Epoch | Release | Asked | Passed | Told | Report | IndexReport | Abandoned
 
 
 class Joint(OneCopy):
@@ -82,7 +82,7 @@ class Joint(OneCopy):
             case Epoch():
                 self._custody.apply(Opening(record.previous, record))
                 self.study = self.study.opened(record)
-            case Report():
+            case Report() | IndexReport():
                 raise InvalidArgument("answer", "a reward: reports belong to the local model")
             case _:
                 self._custody.apply(record)
@@ -103,7 +103,7 @@ class Local(OneCopy):
         self._participants = Participants(plan, simulated=simulated)
         self._tally = Tally(plan, simulated=simulated)
         self._verifier = Verifier(plan)  # one device: what one person has verified, all have
-        self._drawn: dict[int, Report] = {}  # not kept yet
+        self._drawn: dict[int, AnyReport] = {}  # not kept yet
         self.session = Session(plan.expire_after, "client")
         self.study = Study(plan, simulated=simulated or None)
 
@@ -122,13 +122,14 @@ class Local(OneCopy):
             raise StudyEnded(HORIZON)
         raise BetweenEpochs("every ask of this epoch is given: its release comes first")
 
-    def answers(self, numbers: Sequence[int], rewards: Sequence[float]) -> list[Report]:
+    def answers(self, numbers: Sequence[int], rewards: Sequence[float]) -> list[AnyReport]:
         """People's reports: each is randomised once, however often it is asked for."""
         points = [self.session.find(number).point for number in numbers]
         new = [i for i, number in enumerate(numbers) if number not in self._drawn]
         if new:
             drawing = [numbers[i] for i in new]
-            integers = mechanism.reports(
+            draw = mechanism.indices if self._plan.sends_indices else mechanism.reports
+            integers = draw(
                 self._plan,
                 self.study.open_epoch,
                 np.array([points[i] for i in new]),
@@ -151,7 +152,7 @@ class Local(OneCopy):
 
     def apply_all(self, records: Sequence[Record]) -> None:
         """As `apply`, one after the other; reports are counted together."""
-        reports = [record for record in records if isinstance(record, Report)]
+        reports = [record for record in records if isinstance(record, AnyReport)]
         if reports and len(reports) == len(records):
             self._count(reports)
         else:
@@ -168,7 +169,7 @@ class Local(OneCopy):
                 self._tally.decline(self._id(record.number))
                 self.session.skip(record)
                 self._participants.count(record.user)
-            case Report():
+            case Report() | IndexReport():
                 self._count([record])
             case Abandoned():
                 self.session.close(record.number, "abandon")
@@ -194,15 +195,17 @@ class Local(OneCopy):
         self.session.ask(record)
         self._participants.count(record.user)
 
-    def _count(self, reports: Sequence[Report]) -> None:
+    def _count(self, reports: Sequence[AnyReport]) -> None:
         for number in self._tally.count(*reports):
             self.session.close(number)
             self._drawn.pop(number, None)
 
-    def _report(self, number: int, integers: Integers) -> Report:
+    def _report(self, number: int, drawn: Integers) -> AnyReport:
         simulated = None if self._simulation is None else True
         epoch = self.study.open_epoch.digest
-        return Report(self._id(number), epoch, integers, simulated=simulated)
+        if self._plan.sends_indices:
+            return IndexReport(self._id(number), epoch, int(drawn), simulated=simulated)
+        return Report(self._id(number), epoch, drawn, simulated=simulated)
 
     def _id(self, number: int) -> str:
         """A round's id: reproducible for a resumed study, and no one's to guess."""

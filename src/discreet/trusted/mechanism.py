@@ -16,6 +16,11 @@ second release to move: that a person answered is public, and a report is one su
 epoch depends on the person through earlier reports alone: adaptive composition, sqrt(k) mu for k
 reports.
 Sums of reports, releases and all later epochs are post-processing.
+
+**Theorem, indices.** One report that is an index is epsilon-private with delta = 0, epsilon the
+plan's `report_epsilon`: it is at a place of a ranking of all N codewords, the place has the law of
+the plan's own `cap`, and what the round says decides the ranking alone (`privacy/cap.py`).
+k reports, each under an epoch that may depend on the ones before, cost k epsilon.
 """
 
 import numpy as np
@@ -25,6 +30,8 @@ from discreet.agreement.release import Release
 from discreet.arrays import Floats, Integers
 from discreet.errors import Refused
 from discreet.learning.epoch import Epoch
+from discreet.privacy.encodings import Indexed
+from discreet.trusted import randomness
 from discreet.trusted.randomness import Source, integer_noise
 from discreet.trusted.sums import PastSums, Sums
 
@@ -68,7 +75,7 @@ def release(
         epoch=epoch.digest,
         previous=epoch.previous,
         asks=asks,
-        integers=noisy(totals, epoch.encoding.stds(plan.map), bits=bits),
+        integers=noisy(totals, epoch.additive.stds(plan.map), bits=bits),
         private=bits.private and plan.mu is not None,
     )
 
@@ -88,10 +95,34 @@ def reports(plan: Plan, epoch: Epoch, points: Floats, rewards: Floats, *, bits: 
         raise Refused("reports are for LocalDP: under joint privacy a custodian sums rounds")
     _check_agreed(plan, epoch)
     centred = np.array([plan.centred(reward) for reward in rewards.tolist()])
-    own = epoch.encoding.encode(plan.map, points, centred)
-    return noisy(own, epoch.encoding.stds(plan.map), bits=bits)
+    own = epoch.additive.encode(plan.map, points, centred)
+    return noisy(own, epoch.additive.stds(plan.map), bits=bits)
+
+
+def indices(plan: Plan, epoch: Epoch, points: Floats, rewards: Floats, *, bits: Source) -> Integers:
+    """The index of each round (row), drawn on its own: what leaves a device.
+
+    N, K and p are worked out here, from the plan, and an epoch of others is refused.
+    """
+    if not plan.is_local:
+        raise Refused("reports are for LocalDP: under joint privacy a custodian sums rounds")
+    _check_agreed(plan, epoch)
+    return drawn(plan, epoch.indexed, points, rewards, bits=bits)
+
+
+def drawn(
+    plan: Plan, encoding: Indexed, points: Floats, rewards: Floats, *, bits: Source
+) -> Integers:
+    """The index of each round by the encoding's own cap, whatever a plan promises of it.
+
+    Two uniform words decide the place in the round's ranking, and another what is rounded.
+    """
+    places = randomness.places(encoding.cap, len(points), bits=bits)
+    coins = randomness.coins(len(points), bits=bits)
+    centred = np.array([plan.centred(reward) for reward in rewards.tolist()])
+    return encoding.indices(plan.map, points, centred, coins=coins, places=places)
 
 
 def _check_agreed(plan: Plan, epoch: Epoch) -> None:
-    if not plan.allows(epoch.encoding):
+    if not plan.allows(epoch.encoding, epoch.smallest_group):
         raise Refused("this epoch's noise is weaker than the plan promises: not released")

@@ -70,7 +70,7 @@ class Privatizer(OneCopy):
 
     def open(self, epoch: Epoch) -> None:
         """Begin an epoch with the sums of the earlier rounds that it looks at again, if any."""
-        size = epoch.encoding.size(self._plan.map)
+        size = epoch.additive.size(self._plan.map)
         if self._past is not None:
             self._past.close(self._sums)
         elif self._plan.stream is not None:
@@ -89,7 +89,7 @@ class Privatizer(OneCopy):
             self.session.skip(event)
             return
         self.session.ask(event)
-        announced = self._epoch.encoding.announce(self._plan.map, event.point[None, :])
+        announced = self._epoch.additive.announce(self._plan.map, event.point[None, :])
         if announced is not None:
             self._sums.add(announced[0])
 
@@ -112,7 +112,7 @@ class Privatizer(OneCopy):
             raise Refused("rounds of real people are asked and told one by one")
         self.session.asked += len(points)
         for start in range(0, len(points), TOGETHER):
-            announced = self._epoch.encoding.announce(
+            announced = self._epoch.additive.announce(
                 self._plan.map, points[start : start + TOGETHER]
             )
             if announced is not None:
@@ -149,5 +149,5 @@ class Privatizer(OneCopy):
 
     def _look(self, points: Floats, rewards: Floats, weight: float) -> None:
         """Add rounds to the sums, each counting so much."""
-        total = self._epoch.encoding.total(self._plan.map, points, rewards, weight)
+        total = self._epoch.additive.total(self._plan.map, points, rewards, weight)
         self._sums.add(total)

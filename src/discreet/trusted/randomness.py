@@ -23,7 +23,9 @@ adds (1 + e^epsilon) slack to delta (`GaussianPrivacy`), for which `Plan.cost` m
 """
 
 import os
-from collections.abc import Sequence
+import random
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +34,11 @@ from scipy.special import ndtri
 from discreet.arrays import Floats, Integers
 from discreet.errors import InvalidArgument
 from discreet.privacy.budget import Simulation
+from discreet.privacy.cap import THRESHOLD_BITS, Cap
 from discreet.privacy.clipping import LARGEST_STD, SMALLEST_STD
 
+T = TypeVar("T")
+Words: TypeAlias = NDArray[np.uint64]
 #: How much finer the smoothing noise is than the noise itself.
 SMOOTHING = 16.0
 
@@ -41,6 +46,20 @@ SMOOTHING = 16.0
 def secret_key() -> str:
     """32 fresh bytes, in hexadecimal."""
     return os.urandom(32).hex()
+
+
+def mixed(things: Iterable[T]) -> list[T]:
+    """These things in an order that is uniformly random, by the operating system's bits.
+
+    Each is put in a place below a uniform whole number, which is drawn without bias (bits that
+    would bend it are drawn again): Fisher and Yates' way to all orders alike.
+
+    >>> sorted(mixed([3, 1, 2]))
+    [1, 2, 3]
+    """
+    own = list(things)
+    random.SystemRandom().shuffle(own)
+    return own
 
 
 class OperatingSystem:
@@ -56,6 +75,10 @@ class OperatingSystem:
         """Independent standard normals."""
         return normals_from(np.frombuffer(os.urandom(8 * count), dtype=np.uint64))
 
+    def words(self, rows: int, columns: int) -> Words:
+        """Independent uniform 64-bit integers."""
+        return np.frombuffer(os.urandom(8 * rows * columns), dtype=np.uint64).reshape(rows, columns)
+
 
 class Seeded:
     """Reproducible bits: for simulations, never private."""
@@ -68,6 +91,10 @@ class Seeded:
     def normals(self, count: int) -> Floats:
         """Independent standard normals, the next of the stream."""
         return normals_from(self._bits.random_raw(count))
+
+    def words(self, rows: int, columns: int) -> Words:
+        """Independent uniform 64-bit integers, the next of the stream."""
+        return self._bits.random_raw(rows * columns).reshape(rows, columns)
 
 
 class SeededRows:
@@ -82,6 +109,10 @@ class SeededRows:
         """Independent standard normals: every row's first half, then every row's second."""
         each = np.stack([stream.normals(count // len(self._streams)) for stream in self._streams])
         return each.reshape(len(each), 2, -1).transpose(1, 0, 2).ravel()
+
+    def words(self, rows: int, columns: int) -> Words:
+        """Independent uniform 64-bit integers, of each row's own stream."""
+        return np.concatenate([stream.words(1, columns) for stream in self._streams])
 
 
 Source = OperatingSystem | Seeded | SeededRows
@@ -106,6 +137,31 @@ def normals_from(bits: NDArray[np.uint64]) -> Floats:
     tail = np.ldexp((bits & np.uint64(2**63 - 1)).astype(np.float64) + 0.5, -64)
     half = ndtri(tail)
     return np.where(bits >> np.uint64(63), -half, half)
+
+
+def places(cap: Cap, reports: int, *, bits: Source) -> Integers:
+    """Where in its ranking each report's index is: uniform below K with probability p, else above.
+
+    Exactly: 62 uniform bits are compared with the threshold of p, and a uniform integer below K or
+    N - K is drawn by rejection. No two places of a class differ in probability.
+    """
+    inside = (bits.words(reports, 1)[:, 0] >> np.uint64(64 - THRESHOLD_BITS)) < cap.threshold
+    bounds = np.where(inside, cap.nearest, cap.size - cap.nearest).astype(np.uint64)
+    return _below(bounds, bits).astype(np.int64) + np.where(inside, 0, cap.nearest)
+
+
+def coins(reports: int, *, bits: Source) -> Integers:
+    """Uniform 62-bit integers, for what is rounded or signed at random."""
+    return (bits.words(reports, 1)[:, 0] >> np.uint64(64 - THRESHOLD_BITS)).astype(np.int64)
+
+
+def _below(bounds: Words, bits: Source) -> Words:
+    """Uniform integers below each bound, exactly: 63 bits, drawn again above a whole multiple."""
+    whole = np.uint64(1 << 63) // bounds * bounds
+    found = bits.words(len(bounds), 1)[:, 0] >> np.uint64(1)
+    while (beyond := found >= whole).any():
+        found = np.where(beyond, bits.words(len(bounds), 1)[:, 0] >> np.uint64(1), found)
+    return found % bounds
 
 
 def integer_noise(stds: Floats, *, bits: Source) -> Integers:
