@@ -161,3 +161,12 @@ def test_simulations_and_forecasts_compute_on_one_thread(seen):
     forecast(plan_of("box"), [8.0], functions=1, rounds=20)
     assert {name for name, _ in seen} >= {"encoding_for", "after"}
     assert {frozenset(each) for _, each in seen} == {frozenset({1})}
+
+
+def test_a_lock_that_an_interrupt_left_held_stops_nobody(monkeypatch):
+    monkeypatch.setattr("discreet.threads.ABANDONED", 0.01)
+    own = OneThread()
+    own._lock.acquire()
+    with own:
+        assert counts() == {1}
+    assert counts() == {2}

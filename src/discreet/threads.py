@@ -1,6 +1,7 @@
 """One BLAS thread for our small matrices: more of them only wait for each other, spinning."""
 
 import os
+from _thread import LockType
 from collections.abc import Iterable
 from contextlib import ContextDecorator
 from functools import cache
@@ -11,6 +12,9 @@ from threadpoolctl import (  # pyright: ignore[reportMissingTypeStubs]
     OpenBLASController,
     ThreadpoolController,
 )
+
+#: A lock that is held for so many seconds has nobody who would let it go.
+ABANDONED = 1.0
 
 
 class OneThread(ContextDecorator):
@@ -31,18 +35,35 @@ class OneThread(ContextDecorator):
         self._limited: list[tuple[Any, int]] = []
 
     def __enter__(self) -> None:
-        with self._lock:
+        lock = self._held()
+        try:
             if self._inside == 0:
                 counts = [(library, library.get_num_threads() or 1) for library in _libraries()]
                 self._limited = [(library, count) for library, count in counts if count > 1]
                 _set((library, 1) for library, _ in self._limited)
             self._inside += 1
+        finally:
+            lock.release()
 
     def __exit__(self, *raised: object) -> None:
-        with self._lock:
+        lock = self._held()
+        try:
             self._inside -= 1
             if self._inside == 0:
                 _set(self._limited)
+        finally:
+            lock.release()
+
+    def _held(self) -> LockType:
+        """The lock, held; a new one where an interrupt between two bytecodes left it so for ever.
+
+        What it guards decides how fast we are and nothing else, and takes microseconds.
+        """
+        lock = self._lock
+        if not lock.acquire(timeout=ABANDONED):
+            lock = self._lock = Lock()
+            lock.acquire()
+        return lock
 
     def after_fork(self) -> None:
         """A new lock: the old one may be held by a thread that a forked child does not have."""

@@ -13,9 +13,11 @@ from discreet import (
     Categorical,
     JointDP,
     Learned,
+    LocalDP,
     NonPrivate,
     Plan,
     Schedule,
+    ShuffledDP,
     SquaredExponential,
 )
 from discreet.cli import figures
@@ -51,6 +53,15 @@ def found():
 
 
 # -- what follows from the plan
+
+
+@pytest.mark.parametrize("domain", [LINE, CONTEXT])
+@pytest.mark.parametrize("privacy", [LocalDP(4.0), ShuffledDP(1.0, 1e-6)])
+def test_reports_that_are_an_index_are_forecast_beside_no_privacy(domain, privacy):
+    found = forecast(plan(domain, privacy=privacy, horizon=400), (4.0,), functions=1)
+    assert found.private[0].mu is None
+    assert found.private[0].regret.mean > 0.0
+    assert found.not_private.encoding == "gram"
 
 
 def test_epsilons_come_in_order_and_the_yardsticks_after_them():

@@ -105,7 +105,7 @@ class Plan(RewardUnits, IndexReports):
     >>> from discreet.domain.box import Box
     >>> plan = Plan(domain=Box({"dose": (0, 10)}), privacy=NonPrivate())
     >>> plan.features.dimension, plan.decisions, plan.schedule.first
-    (11, 'box', 10)
+    (9, 'box', 10)
     """
 
     domain: Box

@@ -363,7 +363,7 @@ def kernel_of(plan: Arguments, *, fill: bool) -> Kernel:
     on_grid = plan.features not in ("auto", "leading") or plan.encoding == "fourier"
     # What candidates are like is known to nobody, and there a grid was no worse (decision 27).
     on_grid = on_grid or plan.decisions == "candidates"
-    if on_grid or needs_error(plan) or isinstance(plan.privacy, LocalDP):
+    if on_grid or needs_error(plan) or isinstance(plan.privacy, LocalDP | ShuffledDP):
         return SquaredExponential()
     domain = plan.domain
     if plan.decisions == "box" and len(domain.names) > MOST_TOGETHER:

@@ -86,7 +86,9 @@ class MenuBelief(ReportBelief):
         """The posterior, but for its mean, after an epoch of so many asks under a policy."""
         encoding = self.encoding_for(self.scales.asked, asks, policy)
         counts = policy.asked(asks).astype(np.float64)
-        rows = Rows(encoding, self.plan.map(policy.menu), counts, np.zeros(len(counts)), 0.0)
+        seen = counts > 0
+        phi, nothing = self.plan.map(policy.menu[seen]), np.zeros(int(seen.sum()))
+        rows = Rows(encoding, phi, counts[seen], nothing, 0.0)
         told, _ = rows.told(self.posterior, self.scales.noise, clips=encoding.residual.clips)
         return Posterior(self.plan.map, self.prior + self.precision + told, self.information)
 

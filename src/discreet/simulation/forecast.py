@@ -295,8 +295,15 @@ def _under(plan: Plan, privacy: Privacy, rounds: int) -> Plan:
     independent = {} if joint else dict.fromkeys(("noise", "confidence", "norm"))
     with _quiet():
         default = replace(
-            plan, schedule=None, exploration=None, encoding="auto", looks=None, buffers=None
+            plan,
+            schedule=None,
+            exploration=None,
+            encoding="auto",
+            looks=None,
+            buffers=None,
+            codewords=None,
         )
+        indices = plan.sends_indices and not isinstance(privacy, NonPrivate)
         return replace(
             plan,
             **independent,
@@ -307,6 +314,7 @@ def _under(plan: Plan, privacy: Privacy, rounds: int) -> Plan:
             exploration=None if default.exploration == plan.exploration else plan.exploration,
             encoding="auto" if default.encoding == plan.encoding else plan.encoding,
             looks=None if default.looks == plan.looks or not joint else plan.looks,
+            codewords=plan.codewords if indices and default.codewords != plan.codewords else None,
         )
 
 
