@@ -15,7 +15,7 @@ def cautions(plan: Any) -> Iterator[tuple[str, type[UserWarning]]]:
     """Those of a resolved plan, each with its category."""
     if isinstance(plan.privacy, NonPrivate) or plan.horizon is None:
         return
-    delta = None if plan.sends_indices else plan.privacy.delta
+    delta = plan.promised.delta
     if delta is not None and delta * plan.horizon > 1.0:
         yield (
             f"delta = {delta:g} would allow publishing some of {plan.horizon} "

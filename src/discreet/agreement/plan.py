@@ -28,6 +28,7 @@ from discreet.agreement.cautions import cautions
 from discreet.agreement.correlated import Correlated, stream_of
 from discreet.agreement.elimination import Elimination
 from discreet.agreement.index_reports import IndexReports, codewords_of, index_cost
+from discreet.agreement.open_kernel import kernel_of
 from discreet.agreement.plan_features import chosen_features
 from discreet.agreement.prior import Prior
 from discreet.agreement.resolve import MOST_ASKS, MOST_DRAWS, Confidence, Decisions
@@ -188,7 +189,7 @@ class Plan(RewardUnits, IndexReports):
         if not fill and (open_ended or isinstance(self.features, str) or self.encoding == "auto"):
             raise InvalidArgument("plan", "one that is resolved")
         self._resolve("decisions", resolve.decisions_of(self.decisions, self.domain))
-        self._resolve("kernel", resolve.kernel_of(self, fill=fill))
+        self._resolve("kernel", kernel_of(self, fill=fill))
         if isinstance(self.features, str):
             self._resolve("features", chosen_features(self, self.features))
         self._resolve("noise", resolve.noise_of(self.noise, self.privacy, self.kernel, self.prior))

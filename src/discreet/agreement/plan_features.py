@@ -4,7 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
-from discreet.agreement import resolve
+from discreet.agreement import open_kernel, resolve
 from discreet.arrays import Floats
 from discreet.domain.box import Box
 from discreet.errors import OutOfReach
@@ -24,7 +24,7 @@ class Wanting(resolve.Arguments, Protocol):
 
 def chosen_features(plan: Wanting, method: FeatureChoice) -> FeatureMap:
     """By default a grid with a proven error where it is wanted or small, else the leading ones."""
-    if method == "leading" or (method == "auto" and resolve.needs_leading(plan)):
+    if method == "leading" or (method == "auto" and open_kernel.needs_leading(plan)):
         return _leading(plan)
     domain = plan.domain
     try:
@@ -37,7 +37,7 @@ def chosen_features(plan: Wanting, method: FeatureChoice) -> FeatureMap:
             limit=plan.max_features,
         )
     except OutOfReach:
-        if method != "auto" or resolve.needs_error(plan):
+        if method != "auto" or open_kernel.needs_error(plan):
             raise
         return _leading(plan)
 
@@ -48,7 +48,7 @@ def _leading(plan: Wanting) -> FeatureMap:
         Coordinate(domain.columns(name), getattr(domain.coordinate(name), "vertices", None))
         for name in domain.names
     ]
-    most = min(resolve.most_leading(plan), plan.max_features)
+    most = min(open_kernel.most_leading(plan), plan.max_features)
     return leading_features(plan.kernel, coordinates, _even(domain), most)
 
 

@@ -194,7 +194,7 @@ def caption(archive: Archive) -> str:
     """The setting, in two lines."""
     study = archive.study
     privacy, asks = study.plan.privacy, sum(release.asks for release in study.releases)
-    delta = 0.0 if study.plan.sends_indices else getattr(privacy, "delta", 0.0)
+    delta = getattr(study.plan.promised, "delta", None) or 0.0
     promise = (
         "not private"
         if isinstance(privacy, NonPrivate)

@@ -160,7 +160,7 @@ def dossier(archive: "Archive", contexts: "list[dict[str, Value] | None]") -> di
         "released_asks": sum(release.asks for release in study.releases),
         "epochs": study.to_frame().rows,
         "best": [best_row(study, each) for each in contexts] if learnt else [],
-        "structures": study.structures if study.releases else {},
+        "structures": study.structures if study.releases and len(plan.domain.names) > 1 else {},
         "certificate": None if study.certificate is None else asdict(study.certificate),
     }
 

@@ -83,6 +83,12 @@ def theory_report(
     >>> found.runs, [bound.name for bound in found.bounds]
     ('the practical default: no theorem', ['elimination', 'Theorem 3, tree', 'Theorem 3, square root'])
     """  # noqa: E501
+    if plan.sends_indices:
+        raise InvalidArgument(
+            "privacy",
+            "JointDP, or LocalDP(epsilon, delta) with an encoding that adds noise: no theorem here "
+            "is about reports that are indices",
+        )
     if isinstance(plan.privacy, NonPrivate) or plan.mu is None:
         raise InvalidArgument("plan", "a private one: without noise these are the usual bounds")
     known = plan.norm if norm is None else norm

@@ -104,11 +104,6 @@ class Blanket:
         """The epsilon_0 of a report by itself: what whoever sees it before shuffling learns."""
         return math.log(self.odds)
 
-    @property
-    def share(self) -> float:
-        """gamma: how likely a report is drawn from the blanket."""
-        return float((1 - self.inside) * self.size / (self.size - self.cap))
-
     def delta(self, epsilon: float, people: int) -> float:
         """At most this much is added to e^epsilon, among so many honest people.
 

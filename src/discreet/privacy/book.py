@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import betaincinv, betaln
 
 from discreet.arrays import Floats, Indices, Integers
-from discreet.privacy.cap import Cap, exp_below
+from discreet.privacy.cap import Cap, check_level, exp_below
 
 #: A codeword is a vector of multiples of 2^-14, so the products of two, over 2^34 reports, fit 62
 #: bits: sums are exact.
@@ -85,6 +85,7 @@ def best_cap(epsilon: Fraction, dimension: int, size: int) -> Cap:
     >>> best_cap(Fraction(1), 8, 1 << 14).nearest, best_cap(Fraction(8), 8, 1 << 14).nearest
     (5827, 90)
     """
+    check_level(epsilon)
     gain = float(exp_below(epsilon)) - 1.0
     few, many = 0.0, 0.5
     for _ in range(60):

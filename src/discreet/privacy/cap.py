@@ -58,6 +58,13 @@ def exp_below(epsilon: Fraction) -> Fraction:
     return Fraction(total, 1 << _PRECISION)
 
 
+def check_level(epsilon: Fraction) -> None:
+    """Refuse what one report cannot cost, or could not be told from nothing."""
+    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        words = f"between {SMALLEST_EPSILON:.1g} and {LARGEST_EPSILON:g} for one report"
+        raise InvalidArgument("epsilon", words, float(epsilon))
+
+
 @dataclass(frozen=True)
 class Cap:
     """N = `size` codewords, K = `nearest` of them in a cap, and p = `threshold` / 2^62.
@@ -87,9 +94,7 @@ class Cap:
 
         p = floor(2^62 K E / (K E + N - K)) / 2^62,       E a rational number below e^epsilon
         """
-        if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
-            words = f"between {SMALLEST_EPSILON:.1g} and {LARGEST_EPSILON:g} for one report"
-            raise InvalidArgument("epsilon", words, float(epsilon))
+        check_level(epsilon)
         odds = exp_below(epsilon) * nearest
         share = odds / (odds + size - nearest)
         return cls(size, nearest, (share.numerator << THRESHOLD_BITS) // share.denominator)

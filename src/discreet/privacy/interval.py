@@ -11,7 +11,7 @@ from discreet import checks
 from discreet.arrays import Floats, Integers
 from discreet.features.maps import FeatureMap
 from discreet.privacy.book import CODEWORDS
-from discreet.privacy.cap import THRESHOLD_BITS, Cap, exp_below
+from discreet.privacy.cap import THRESHOLD_BITS, Cap, check_level, exp_below
 from discreet.privacy.clipping import Residual
 from discreet.privacy.index_encoding import IndexEncoding
 
@@ -141,6 +141,7 @@ class IntervalEncoding(IndexEncoding):
 
 def best_window(epsilon: Fraction, size: int) -> Cap:
     """The cap of the K that tells a typical residual with the least variance: a public rule."""
+    check_level(epsilon)
     nearest = np.arange(1, size // 2 + 1).astype(np.float64)
     odds = float(exp_below(epsilon)) * nearest
     share = odds / (odds + size - nearest)
