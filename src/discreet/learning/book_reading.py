@@ -48,7 +48,7 @@ class Geometry:
         >>> from fractions import Fraction
         >>> found = Geometry.of(Cap.of(Fraction(4), 1 << 14, 1269), 9)
         >>> round(found.contraction, 3), round(found.along, 3), round(found.across, 3)
-        (0.485, 0.32, 0.085)
+        (0.485, 0.321, 0.085)
         """
         heights = _heights(cap.size, dimension)
         near = heights[: cap.nearest]

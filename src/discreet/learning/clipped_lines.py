@@ -27,7 +27,7 @@ class Lines:
 
         >>> line = Lines.at(1.0, np.array([0.5, 0.0]), 0.5)
         >>> line.slope.round(3).tolist(), line.variance.round(3).tolist()
-        ([0.683, 0.843], [0.283, 0.436])
+        ([0.683, 0.843], [0.283, 0.371])
         """
         if not clips:
             return cls(np.ones_like(unknown), np.full_like(unknown, noise))

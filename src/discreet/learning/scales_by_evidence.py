@@ -29,7 +29,7 @@ class Volatility:
     """How likely each of `NOISES` is, as logarithms: what releases add up to.
 
     >>> round(Volatility.before().variance ** 0.5, 2)
-    0.23
+    0.25
     """
 
     evidence: Floats
