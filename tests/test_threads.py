@@ -24,7 +24,11 @@ def counts():
 
 @pytest.fixture(autouse=True)
 def two_threads():
-    """Tests run with one thread: here the process starts with two."""
+    """Tests run with one thread: here the process starts with two.
+
+    Who was interrupted between two bytecodes, in another test, may never have left.
+    """
+    one_thread._inside, one_thread._limited = 0, []
     with BLAS.limit(limits=2):
         assert counts() == {2}
         yield

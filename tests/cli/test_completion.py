@@ -42,7 +42,9 @@ def completed(shell, line):
 def test_commands_options_choices_and_problems_are_completed(shell):
     assert completed(shell, "discreet ") == COMMANDS
     assert completed(shell, "discreet simu") == {"simulate"}
-    assert completed(shell, "discreet simulate --model ") == {"none", "joint", "local", "random"}
+    assert completed(shell, "discreet simulate --model ") == {
+        "none", "joint", "shuffled", "local", "random",
+    }  # fmt: skip
     assert completed(shell, "discreet forecast --model l") == {"local"}
     assert completed(shell, "discreet forecast --problem s") == {"synthetic", "styblinski-tang"}
     assert {"--json", "--plan", "--set"} <= completed(shell, "discreet simulate --")

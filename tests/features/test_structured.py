@@ -1,5 +1,7 @@
 """The kernel of a plan that names none: its structures, and the features they share."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,12 @@ def test_a_plan_without_a_kernel_weighs_structures():
     assert isinstance(plan.map, ProductFeatures)
     assert plan.wording is not None
     assert "kernel" not in plan.wording.arguments
+
+
+def test_a_copy_of_a_plan_has_its_kernel():
+    plan = Plan(Box({"dose": (0, 1), "rate": (18, 90)}), PRIVATE, horizon=500)
+    copy = dataclasses.replace(plan, name="other")
+    assert (copy.kernel, copy.map) == (plan.kernel, plan.map)
 
 
 def test_categories_are_one_coordinate_of_several_columns():

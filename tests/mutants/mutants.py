@@ -428,8 +428,8 @@ MUTANTS = (
     Mutant(
         "a phase of elimination through a custodian with a quarter of its noise",
         "trusted/mechanism.py",
-        "integers=noisy(totals, epoch.encoding.stds(plan.map), bits=bits)",
-        "integers=noisy(totals, np.maximum(epoch.encoding.stds(plan.map) / 4, 1024.0), bits=bits)",
+        "integers=noisy(totals, epoch.additive.stds(plan.map), bits=bits)",
+        "integers=noisy(totals, np.maximum(epoch.additive.stds(plan.map) / 4, 1024.0), bits=bits)",
         (ELIMINATION,),
     ),
     Mutant(

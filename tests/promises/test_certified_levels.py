@@ -44,6 +44,7 @@ def plan_of(shape, kind, epsilon, delta, rounds):
     parts = dict(SHAPES[shape])
     if kind is LocalDP:
         parts.pop("looks", None)
+        parts.setdefault("encoding", "reward")  # indices have no slack to certify
         privacy = LocalDP(epsilon, delta, rounds_per_user=rounds)
     else:
         protect = "rewards" if shape == "announced" else "decisions"

@@ -25,6 +25,7 @@ class IndexReports:
     encoding: EncodingChoice
     codewords: int | None
     schedule: Schedule | None
+    horizon: int | None
 
     @property
     def sends_indices(self) -> bool:
@@ -81,7 +82,7 @@ class IndexReports:
     def check_caps(self) -> None:
         """Refuse an epsilon that no threshold keeps, and epochs that could not be handed up."""
         if self.schedule is not None and isinstance(self.privacy, ShuffledDP):
-            check_mixable(self.schedule, self.privacy.minimum)
+            check_mixable(self.schedule, self.privacy.minimum, self.horizon)
         for kind in (kind for name, kind in INDEXED.items() if name == self.encoding):
             self.cap_of(kind, 1)
 

@@ -206,11 +206,14 @@ def index_schedule(variance: float, plan: Asked, features: FeatureMap) -> Schedu
     return Schedule(first, growth=1.3, second=max(1, math.ceil(min(second, most / 10))))
 
 
-def check_mixable(schedule: Schedule, minimum: int) -> None:
+def check_mixable(schedule: Schedule, minimum: int, horizon: int | None) -> None:
     """Refuse epochs that are too short to be handed up: the reports of all of them would be lost.
 
     A last epoch may be cut short by the horizon: nobody would have learnt from it.
     """
+    if horizon is not None and horizon < minimum:
+        words = f"at least {minimum} asks, the smallest batch that is mixed: or nothing is learnt"
+        raise InvalidArgument("horizon", words, horizon)
     later = schedule.length(schedule.first + (schedule.second or 0))
     shortest = min(schedule.first, schedule.second or schedule.first, later)
     if shortest < minimum:

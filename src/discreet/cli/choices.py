@@ -13,7 +13,9 @@ from discreet.errors import InvalidArgument
 
 Model = Literal["none", "joint", "shuffled", "local", "random"]
 Protect = Literal["decisions", "rewards"]
-EncodingChoice = Literal["auto", "gram", "fourier", "reward", "announced", "directed"]
+EncodingChoice = Literal[
+    "auto", "gram", "fourier", "reward", "announced", "directed", "codebook", "interval"
+]
 Features = Literal["auto", "grid", "hermite", "random", "leading"]
 NoiseChoice = Literal["independent", "tree", "square root", "blt"]
 PROBLEMS = (

@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # heavy: loaded when used
     from discreet.privacy.shuffled import ShuffledDP
     from discreet.simulation.forecast_report import Forecast, Outlook
 
-Trust = Literal["joint", "local"]
+Trust = Literal["joint", "shuffled", "local"]
 LEVELS, DELTA = (0.1, 1.0, 10.0), 1e-5
 #: Of a plan's own epsilon.
 SHARES = (0.1, 0.3, 1.0)
@@ -72,8 +72,8 @@ def forecast_command(
     model: Annotated[
         Trust | None,
         typer.Option(
-            help="joint: with a trusted custodian; local: noise on every report.  "
-            "[the plan's, or joint]"
+            help="joint: with a trusted custodian; shuffled: reports are mixed; local: every "
+            "report is private by itself.  [the plan's, or joint]"
         ),
     ] = None,
     epsilon: Annotated[
@@ -170,19 +170,29 @@ def compared(
 ) -> "tuple[Plan, set[float]]":
     """The plan, in the model of privacy that is wanted, and the levels to compare."""
     from discreet.privacy.budget import JointDP, LocalDP
+    from discreet.privacy.shuffled import ShuffledDP
 
+    kinds: dict[Trust, type[JointDP | LocalDP | ShuffledDP]] = {
+        "joint": JointDP,
+        "shuffled": ShuffledDP,
+        "local": LocalDP,
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LargeDelta)  # the advice says it
         plan = make(None)
         promise = stated(plan)
         usual = LEVELS if promise is None else [share * promise.epsilon for share in SHARES]
         levels = set(epsilon or usual)
-        if model in (None, "local" if isinstance(promise, LocalDP) else "joint"):
+        if model is None or (promise is None and model == "joint"):
             return plan, levels
-        kind = LocalDP if model == "local" else JointDP
+        kind = kinds[model]
+        if isinstance(promise, kind):
+            return plan, levels
         known = None if promise is None else promise.delta
-        chosen = delta or known or DELTA
         rounds = 1 if promise is None else promise.rounds_per_user
+        if model == "local" and delta is None:  # reports that are an index need none
+            return make(LocalDP(max(levels), rounds_per_user=rounds)), levels
+        chosen = delta or known or DELTA
         return make(kind(max(levels), chosen, rounds_per_user=rounds)), levels
 
 
@@ -203,7 +213,10 @@ def plan_of_file(
     """The plan of a file, changed by flags."""
     from discreet.plan_file import read_plan
 
-    promise = None if privacy is None else {"type": type(privacy).__name__, **asdict(privacy)}
+    promise = None
+    if privacy is not None:
+        parts = {name: value for name, value in asdict(privacy).items() if value is not None}
+        promise = {"type": type(privacy).__name__, **parts}
     flags: dict[str, Any] = {
         "rewards": None if rewards is None else list(rewards),
         "decisions": None if candidates is None else "candidates",
@@ -220,11 +233,14 @@ def plan_of_problem(
     import numpy as np
 
     from discreet.privacy.budget import LocalDP
+    from discreet.privacy.shuffled import ShuffledDP
     from discreet.simulation.people import kind_of
     from discreet.simulation.play import Setting, plan_for
 
     rng = np.random.Generator(np.random.Philox(0))
-    model: Trust = "local" if isinstance(privacy, LocalDP) else "joint"
+    model: Trust = "joint"
+    if isinstance(privacy, LocalDP | ShuffledDP):
+        model = "local" if isinstance(privacy, LocalDP) else "shuffled"
     setting = Setting() if privacy is None else Setting(model=model, privacy=privacy)
     make = beside(problem)
     with blamed(problem):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from discreet.agreement.elimination import Elimination
 from discreet.agreement.plan import Plan
 from discreet.errors import InvalidArgument, OutOfReach
-from discreet.features.kernels import Learned
+from discreet.features.kernels import Learned, Structured
 from discreet.learning.arms import arms_of
 from discreet.learning.elimination_bounds import Foreseen, foreseen
 from discreet.learning.elimination_bounds import regret_bound as elimination_bound
@@ -77,12 +77,15 @@ def theory_report(
 
     By default uniform play is taken to cost half of the spread of f.
 
-    >>> from discreet import Box, JointDP
-    >>> plan = Plan(domain=Box({"dose": (0, 10)}), privacy=JointDP(1.0, 1e-6))
+    >>> from discreet import Box, JointDP, SquaredExponential
+    >>> private, kernel = JointDP(1.0, 1e-6), SquaredExponential(0.2)
+    >>> plan = Plan(domain=Box({"dose": (0, 10)}), privacy=private, kernel=kernel)
     >>> found = theory_report(plan, [10_000], norm=1.0)
     >>> found.runs, [bound.name for bound in found.bounds]
     ('the practical default: no theorem', ['elimination', 'Theorem 3, tree', 'Theorem 3, square root'])
     """  # noqa: E501
+    if isinstance(plan.kernel, Structured):
+        raise InvalidArgument("kernel", "one that is named: every theorem rests on its norm")
     if plan.sends_indices:
         raise InvalidArgument(
             "privacy",
