@@ -45,7 +45,7 @@ def simulate_command(
         Model | None,
         typer.Option(
             help="none: no privacy; joint: JointDP, with a trusted custodian; shuffled: "
-            "ShuffledDP, with reports that are mixed; local: LocalDP, where each report is private by itself; "
+            "ShuffledDP, with reports that are mixed; local: LocalDP, where each is private by itself; "
             "random: uniform play.  [the plan's, or none]"
         ),
     ] = None,
