@@ -45,8 +45,8 @@ def simulate_command(
         Model | None,
         typer.Option(
             help="none: no privacy; joint: JointDP, with a trusted custodian; shuffled: "
-            "ShuffledDP, with reports that are mixed; local: LocalDP, where each is private by itself; "
-            "random: uniform play.  [the plan's, or none]"
+            "ShuffledDP, with reports that are mixed; local: LocalDP, where each is private by "
+            "itself; random: uniform play.  [the plan's, or none]"
         ),
     ] = None,
     protect: Annotated[
