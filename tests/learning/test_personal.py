@@ -5,7 +5,7 @@ import pytest
 
 from discreet import Additive, Box, Categorical, Integer, NonPrivate, Plan, SquaredExponential
 from discreet.errors import Refused
-from discreet.learning.personal import best_under, check_admits
+from discreet.learning.personal import best_under, check_admits, in_turn
 from discreet.learning.search import Score, maximise
 
 DOMAINS = {
@@ -70,6 +70,28 @@ def test_a_predicate_is_kept_and_its_border_reached():
     with pytest.raises(Refused, match="no action satisfies"):
         check_admits(box, ages[0])
     check_admits(box, ages[1])
+
+
+@pytest.mark.parametrize("tilt", [np.nan, np.inf, -np.inf, 0.0])
+def test_scores_that_are_no_numbers_leave_an_admitted_action(tilt):
+    box, score = scored("one dose", 0.0, feasible="dose <= 0.1 * age - 2")
+    ages = (np.array([[20.01], [40.0], [80.0]]) - 18) / 72
+    with np.errstate(all="ignore"):
+        tilts = np.full((3, score.features.dimension), tilt)
+        found, admitted = best_under(score, box, tilts, ages)
+    assert admitted.all()
+    assert box.admits(found).all()
+
+
+def test_whom_no_row_of_a_menu_suits_gets_an_action_of_the_pool():
+    box, _ = scored("one dose", 0.0, feasible="dose <= 0.1 * age - 2")
+    ages = (np.array([[19.0], [40.0], [80.0]]) - 18) / 72
+    menu = np.array([[0.5, 0.0]])
+    found, admitted = in_turn(box, menu, np.arange(3), ages)
+    assert admitted.tolist() == [False, True, True]
+    assert box.admits(found[1:]).all()
+    assert found[2, 0] == 0.5
+    assert found[1].tobytes() == in_turn(box, menu, np.arange(1), ages[[1]])[0].tobytes()
 
 
 def test_no_people_get_no_actions():

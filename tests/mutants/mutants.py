@@ -359,6 +359,15 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a menu decides who is refused",
+        "learning/personal.py",
+        "    rows = np.flatnonzero(waiting)\n    points[rows]",
+        "    rows = np.flatnonzero(waiting)[:0]\n    points[rows]",
+        (
+            "tests/promises/test_refused_by_plan_alone.py::test_a_client_refuses_the_same_people_under_every_epoch",
+        ),
+    ),
+    Mutant(
         "whose options lead to an error takes no index",
         "protocol/decisions.py",
         "return Decisions(np.full((1, plan.domain.dimension), np.nan), refusals={0: error})",

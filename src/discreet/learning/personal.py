@@ -4,6 +4,10 @@ Each person fixes the context's columns; the rest is theirs to find. A public po
 scored under their context, then ever smaller neighbourhoods of the best so far. No row's
 arithmetic touches another row, so a person gets the same action, bit for bit, alone or in a batch:
 batches are for speed, and give nobody away.
+
+Who gets no action at all must not be up to whoever wrote the scores or the menu: they could ask
+about a private context by it. A context in which the pool has an admitted action gets one, whatever
+they are (`first_admitted`).
 """
 
 import math
@@ -27,6 +31,8 @@ NEAR = 32
 ROWS = 16_384
 #: So many numbers of a person's combinations take the room of one row.
 COMBINED = 1024
+#: What a score counts as that is no finite number: an admitted action still beats all others.
+LOWEST = -float(np.finfo(np.float64).max)
 #: Said to whom no action is admitted.
 NOTHING = "no action satisfies the plan's feasibility predicate in this context"
 
@@ -110,7 +116,8 @@ def best_under(score: Score, domain: Box, tilts: Floats, contexts: Floats) -> tu
 def in_turn(domain: Box, menu: Floats, indices: Indices, contexts: Floats) -> tuple[Floats, Mask]:
     """The menu's actions, one after the other, under each context; which rows have any at all.
 
-    Who may not have the action that is due gets the next one that they may.
+    Who may not have the action that is due gets the next one that they may; who may have none of
+    the menu, the pool's first that they may.
 
     >>> box = Box({"dose": (0, 10), "age": (0, 100)}, context=["age"])
     >>> menu = np.array([[0.1, 0.0], [0.9, 0.0]])
@@ -130,13 +137,44 @@ def in_turn(domain: Box, menu: Floats, indices: Indices, contexts: Floats) -> tu
         rows = np.flatnonzero(waiting)[suits]
         points[rows] = offered[suits]
         waiting[rows] = False
+    rows = np.flatnonzero(waiting)
+    points[rows], others = first_admitted(domain, contexts[rows])
+    waiting[rows] = ~others
     return points, ~waiting
+
+
+def first_admitted(domain: Box, contexts: Floats) -> tuple[Floats, Mask]:
+    """The first action of the public pool that each context admits; which rows have any at all.
+
+    A function of domain and context alone: this, and no policy, decides who is refused.
+
+    >>> box = Box({"dose": (0, 10), "age": (0, 9)}, context=["age"], feasible="dose + 1 <= age")
+    >>> points, admitted = first_admitted(box, np.array([[0.05], [0.5]]))
+    >>> admitted.tolist(), box.admits(points[1:]).tolist()
+    ([False, True], [True])
+    """
+    pool = _pool(domain)
+    points = np.full((len(contexts), domain.dimension), np.nan)
+    waiting, start, size = np.arange(len(contexts)), 0, 1
+    while start < len(pool) and len(waiting):
+        actions, together, left = pool[start : start + size], max(1, ROWS // size), [waiting[:0]]
+        for some in (waiting[i : i + together] for i in range(0, len(waiting), together)):
+            options = domain.under(actions, contexts[some])
+            options = domain.snap(options.reshape(-1, domain.dimension)).reshape(options.shape)
+            suits = domain.admits(options.reshape(-1, domain.dimension)).reshape(len(some), -1)
+            found = np.flatnonzero(suits.any(axis=1))
+            points[some[found]] = options[found, suits[found].argmax(axis=1)]
+            left.append(np.delete(some, found))
+        # Most people may have one of the first: the pool is gone through in ever larger parts.
+        waiting, start, size = np.concatenate(left), start + size, 2 * size
+    admitted = np.ones(len(contexts), dtype=np.bool_)
+    admitted[waiting] = False
+    return points, admitted
 
 
 def check_admits(domain: Box, context: Floats) -> None:
     """Refuse a context in which the domain admits no action."""
-    options = domain.under(_pool(domain), context[None, :])[0]
-    if not domain.admits(options).any():
+    if not first_admitted(domain, context[None, :])[1].all():
         raise Refused(NOTHING)
 
 
@@ -165,7 +203,8 @@ def _best(
         options = np.repeat(best[:, None, :], 1 + NEAR, axis=1)
         options[:, 1:, columns] += radius * offsets
         options = domain.snap(options.reshape(-1, domain.dimension)).reshape(options.shape)
-        best, _ = _pick(scores, domain, options, options)
+        nearer, some = _pick(scores, domain, options, options)
+        best = np.where(some[:, None], nearer, best)
     return best, admitted
 
 
@@ -173,7 +212,8 @@ def _pick(scores: _Scores, domain: Box, options: Floats, seen: Floats) -> tuple[
     """For each person the best admitted of their options (people, options, d), as scores see it."""
     people, each, d = options.shape
     admitted = domain.admits(options.reshape(-1, d)).reshape(people, each)
-    best = np.where(admitted, scores.values(seen), -np.inf).argmax(axis=1)
+    values = np.nan_to_num(scores.values(seen), nan=LOWEST, posinf=LOWEST, neginf=LOWEST)
+    best = np.where(admitted, values, -np.inf).argmax(axis=1)
     some = np.logical_or.reduce(admitted, axis=1)
     return options[np.arange(people), best], np.asarray(some, np.bool_)
 

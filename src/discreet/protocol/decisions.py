@@ -10,7 +10,8 @@ from discreet.agreement.plan import Plan
 from discreet.arrays import Floats, Indices
 from discreet.errors import Refused
 from discreet.learning.epoch import Epoch
-from discreet.learning.personal import NOTHING, check_admits
+from discreet.learning.personal import NOTHING, check_admits, first_admitted
+from discreet.learning.policy import Policy
 from discreet.protocol.verifier import are_inside
 
 
@@ -77,10 +78,13 @@ def decide(
     """The scaled actions of the asks from `first` on, all of this epoch.
 
     Each depends on its own index and options alone, bit for bit, whoever else is in the row. An
-    error that one's options lead to is theirs alone, too.
+    error that one's options lead to is theirs alone, too. Who is refused depends on the plan and on
+    what they bring, never on the epoch: whoever chose it would learn of a private context by it.
     """
     try:
-        return _decided(plan, epoch, first, brought)
+        # An overflow is no error, whatever the process makes of warnings: the scores are not ours.
+        with np.errstate(all="ignore"):
+            return _decided(plan, epoch, first, brought)
     except Exception as error:  # noqa: BLE001
         if len(brought) == 1:
             return Decisions(np.full((1, plan.domain.dimension), np.nan), refusals={0: error})
@@ -117,11 +121,18 @@ def _decided(
         for i, own in zip(rows.tolist(), options, strict=True):
             points[i] = own[positions[i]]
     else:
-        found, admitted = policy.search(plan.map, indices[rows], plan.domain, np.array(options))
-        admitted &= ~np.isnan(found).any(axis=1)
-        inside = are_inside(plan, found)  # menus are looked at when an epoch opens
-        points[rows] = np.where((admitted & inside)[:, None], found, np.nan)
-        for i in np.flatnonzero(~(admitted & inside)).tolist():
-            why = "this epoch's policy leads out of the domain" if admitted[i] else NOTHING
-            refusals[int(rows[i])] = Refused(why)
+        contexts = np.array(options)
+        fallback, admitted = first_admitted(plan.domain, contexts)
+        refusals |= {i: Refused(NOTHING) for i in rows[~admitted].tolist()}
+        if admitted.any():
+            rows, parts = rows[admitted], (contexts[admitted], fallback[admitted])
+            points[rows] = _under(plan, policy, indices[rows], *parts)
     return Decisions(points, positions, refusals)
+
+
+def _under(
+    plan: Plan, policy: Policy, indices: Indices, contexts: Floats, fallback: Floats
+) -> Floats:
+    """The policy's actions under contexts that admit some; the fallback where it leads outside."""
+    found, _ = policy.search(plan.map, indices, plan.domain, contexts)
+    return np.where(are_inside(plan, found)[:, None], found, fallback)

@@ -89,10 +89,11 @@ def _check_policy(plan: Plan, epoch: Epoch) -> None:
         if policy.counts is not None:
             fits = fits and policy.counts.shape == shape[:1] and bool((policy.counts >= 0).all())
             fits = fits and sum(policy.counts.tolist()) == epoch.length
-    elif plan.designs_for_people and not policy.tilts.size:
-        # A design: what people get of it is looked at when they come, with their context.
+    elif plan.designs_for_people and policy.tilts.shape[:1] == (0,):
+        # A design: which of its actions are admitted depends on who comes; it refuses nobody.
         shape = policy.menu.shape
         fits = len(shape) == 2 and shape[0] > 0 and shape[1] == plan.domain.dimension
+        fits = fits and bool(np.isfinite(policy.menu).all())
     else:
         shape = policy.tilts.shape
         fits = len(shape) == 2 and shape[0] > 0 and shape[1] == m
