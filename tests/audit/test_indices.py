@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
@@ -43,7 +44,7 @@ def test_the_law_that_is_counted_is_that_of_the_plans_cap(name):
     assert sum(law.values()) == 1
     assert sorted(set(law.values())) == [cap.outside, cap.inside]
     assert list(law.values()).count(cap.inside) == cap.nearest
-    assert cap.inside / cap.outside <= exp_below(game.plan.report_epsilon)
+    assert cap.inside / cap.outside <= exp_below(Fraction(indices.CLAIM))
 
 
 def test_draws_with_real_words_show_most_of_the_promise_and_no_more():

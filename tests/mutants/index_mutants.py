@@ -71,6 +71,13 @@ INDEX_MUTANTS = (
         ),
     ),
     Mutant(
+        "a round costs twice what is promised",
+        "privacy/budget.py",
+        "return Fraction(self.epsilon) / self.rounds_per_user",
+        "return 2 * Fraction(self.epsilon) / self.rounds_per_user",
+        (INDEX_CLIENT,),
+    ),
+    Mutant(
         "an index of the cap stands for two places",
         "privacy/book.py",
         "^ (place >= nearest))",

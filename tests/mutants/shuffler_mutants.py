@@ -68,11 +68,27 @@ SHUFFLER_MUTANTS = (
     Mutant(
         "dishonest people hide others",
         "privacy/shuffled.py",
-        "self.honest * self.least(asks)",
-        "1.0 * self.least(asks)",
+        "dishonest = (1.0 - self.honest) * asks",
+        "dishonest = 0.0",
         (
             "tests/privacy/test_shuffled.py::test_what_is_allowed_keeps_the_promise_among_honest_reports_alone",
         ),
+    ),
+    Mutant(
+        "dishonest people are a share of reports, not of those asked",
+        "privacy/shuffled.py",
+        "dishonest = (1.0 - self.honest) * asks",
+        "dishonest = (1.0 - self.honest) * self.least(asks)",
+        (
+            "tests/privacy/test_shuffled.py::test_dishonest_people_who_all_report_leave_as_many_honest_reports_as_are_counted",
+        ),
+    ),
+    Mutant(
+        "a crowd is counted forty times",
+        "privacy/shuffled.py",
+        "return max(1, math.floor(round(self.least(asks) - dishonest, 9)))",
+        "return 40 * max(1, math.floor(round(self.least(asks) - dishonest, 9)))",
+        (f"{SHUFFLED_AUDIT}::test_a_shuffler_keeps_its_promise",),
     ),
     Mutant(
         "people who were asked hide others, answered or not",

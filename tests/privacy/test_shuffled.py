@@ -41,9 +41,21 @@ def test_reports_of_the_level_are_allowed_and_those_of_the_next_step_are_not(
 def test_what_is_allowed_keeps_the_promise_among_honest_reports_alone() -> None:
     privacy = ShuffledDP(1.0, 1e-6, answering=0.5, honest=0.7)
     cap = best_cap(privacy.level(1000, book(8)), 8, 1 << 14)
-    assert privacy.hiding(1000) == math.floor(0.7 * 500)
-    assert Blanket(cap.size, cap.nearest, cap.share).epsilon(1e-6, 350) <= 1.0
-    assert Blanket(cap.size, cap.nearest, cap.share).epsilon(1e-6, 300) > 1.0
+    assert privacy.hiding(1000) == 200
+    assert Blanket(cap.size, cap.nearest, cap.share).epsilon(1e-6, 200) <= 1.0
+    assert Blanket(cap.size, cap.nearest, cap.share).epsilon(1e-6, 170) > 1.0
+
+
+@pytest.mark.parametrize("answering", [0.5, 0.8, 1.0])
+@pytest.mark.parametrize("honest", [0.7, 0.9, 1.0])
+def test_dishonest_people_who_all_report_leave_as_many_honest_reports_as_are_counted(
+    answering: float, honest: float
+) -> None:
+    privacy = ShuffledDP(1.0, 1e-6, answering=answering, honest=honest)
+    for asks in range(1, 400):
+        dishonest = math.floor(Fraction(str(1 - honest)).limit_denominator(10) * asks)
+        left = max(1, privacy.least(asks) - dishonest)  # whoever is protected is honest
+        assert left - 1 <= privacy.hiding(asks) <= left
 
 
 def test_a_group_of_which_too_few_reported_is_dropped() -> None:
@@ -58,7 +70,7 @@ def test_a_group_of_which_too_few_reported_is_dropped() -> None:
 
 
 def test_a_crowd_of_one_gets_what_is_promised_and_no_more() -> None:
-    privacy = ShuffledDP(1.0, 1e-6, honest=0.1)
+    privacy = ShuffledDP(1.0, 1e-6, honest=0.3)
     assert privacy.hiding(1) == 1
     assert privacy.level(1, book(8)) == 1
     assert ShuffledDP(0.7, 1e-6).level(1, book(8)) == Fraction(0.7)
@@ -91,6 +103,7 @@ def test_no_level_is_above_the_largest() -> None:
         ({"minimum": 0}, "minimum"),
         ({"answering": 1.1}, "answering"),
         ({"honest": 0.0}, "honest"),
+        ({"answering": 0.25, "honest": 0.75}, "honest"),
         ({"rounds_per_user": 0}, "rounds_per_user"),
     ],
 )
@@ -104,3 +117,4 @@ def test_the_guarantee_says_what_it_rests_on() -> None:
     for words in ("epsilon = 1", "delta = 1e-06", "321", "75%", "85%", "shuffler", "epsilon_0"):
         assert words in said
     assert "1 report;" in said
+    assert "in every group, of the people asked at least 85% are honest" in said

@@ -1,5 +1,6 @@
 """A server of indices: it counts each once, refuses what is none, and adds exact sums."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -129,4 +130,20 @@ def test_the_influence_grows_with_the_liars_and_falls_with_the_crowd():
         one, two = (influence(plan, epoch, malicious=k, reports=10_000) for k in (1, 2))
         many = influence(plan, epoch, malicious=1, reports=1_000_000)
         assert two.sums == pytest.approx(2 * one.sums)
-        assert many.mean == pytest.approx(one.mean / 10)
+        assert many.typical == pytest.approx(one.typical / 10)
+        assert one.typical < one.mean
+
+
+def test_what_is_proven_of_liars_who_choose_their_action_does_not_fall_with_the_crowd():
+    epoch = Server(PLANS["box"]).study.open_epoch
+    few, many = (
+        influence(PLANS["box"], epoch, malicious=k, reports=n) for k, n in ((4, 100), (16, 10**6))
+    )
+    assert many.mean == pytest.approx(2 * few.mean)
+
+
+def test_of_a_codebook_nothing_is_proven_about_the_mean():
+    plan = next(plan for decisions, plan in PLANS.items() if decisions != "box")
+    epoch = Server(plan).study.open_epoch
+    assert influence(plan, epoch, malicious=1, reports=100).mean == math.inf
+    assert influence(plan, epoch, malicious=0, reports=100).mean == 0.0

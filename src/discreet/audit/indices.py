@@ -89,15 +89,15 @@ class IndexGame:
 
     @property
     def claim(self) -> float:
-        """The epsilon that the plan promises of one report."""
-        return float(self.plan.report_epsilon)
+        """The epsilon that was promised of the one report: not what the plan makes of it."""
+        return CLAIM
 
     def shown(self) -> float:
         """The epsilon of the report, and of what comes when it is asked for again: exactly."""
         laws = [self._law(world, coin) for world in (0, 1) for coin in COINS]
         again = [self._again(world) for world in (0, 1)]
         ratio = _largest(laws) * _largest(again)
-        if ratio <= exp_below(self.plan.report_epsilon):
+        if ratio <= exp_below(Fraction(CLAIM)):
             return min(math.log(ratio), self.claim)  # not the last bits of a logarithm
         return max(math.log(ratio), math.nextafter(self.claim, math.inf))
 

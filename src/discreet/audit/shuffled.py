@@ -12,8 +12,9 @@ that are not counted. Clopper-Pearson bounds of its two rates give a lower bound
 
     delta >= P(says above | above) - e^epsilon P(says above | below).
 
-The claim is the blanket's delta for this crowd. The worlds' caps have nothing in common, and what a
-sound shuffler shows comes within a percent of the claim, of which so many draws prove half.
+The claim is the delta that was promised, a constant: a level that is chosen wrongly does not move
+it. The worlds' caps have nothing in common, and what a sound shuffler shows comes within a percent
+of the claim, of which so many draws prove half.
 """
 
 import math
@@ -29,7 +30,6 @@ from discreet.arrays import Floats, Integers
 from discreet.audit.contest import audited_plan
 from discreet.learning.epoch import Epoch
 from discreet.learning.study import Study
-from discreet.privacy.blanket import Blanket
 from discreet.privacy.cap import Cap
 from discreet.privacy.interval import IntervalEncoding
 from discreet.privacy.shuffled import ShuffledDP
@@ -68,9 +68,8 @@ class MixingGame:
 
     @property
     def claim(self) -> float:
-        """The delta that is promised at this epsilon."""
-        cap = self.plan.cap_of(IntervalEncoding, 1, PEOPLE)
-        return Blanket(cap.size, cap.nearest, cap.share).delta(EPSILON, PEOPLE)
+        """The delta that was promised at this epsilon: not what the plan's level makes of it."""
+        return DELTA
 
     def lower_bound(self, draws: int, confidence: float) -> float:
         """delta is at least this, with the given confidence."""

@@ -213,8 +213,11 @@ class CodebookEncoding(IndexEncoding):
         second = self.cap.excess * (near.T @ near) + float(self.cap.outside) * self._whole
         return BookSums(second, self.cap.excess * first)
 
-    def average_variance(self, square: float = 1.0 / 9.0) -> float:
-        """The variance of u in a direction of B, averaged over evenly spread g.
+    def typical_variance(self, square: float = 1.0 / 9.0) -> float:
+        """The variance of u in a direction of B, averaged over evenly spread g: no lower bound.
+
+        It is typical under two assumptions: g is spread evenly, and residuals have the given size.
+        People who are all alike, or small residuals with lift (q = 0 at the least), leave less.
 
         Let residuals average to 0, with h^2 = q w^2 on average (`square`), and m = E[<u, v>^2]; the
         rest of u is spread evenly over what is orthogonal to v. As ||u|| = 1, r times the average

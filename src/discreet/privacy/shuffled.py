@@ -32,13 +32,19 @@ class ShuffledDP:
     - `minimum`: no batch of fewer reports is handed up.
     - `answering`: of a batch no group is handed up of which less than this share has reported. A
       group are those whose public action is the same; where actions are private, all of an epoch.
-    - `honest`: the share of a group that is assumed to come from honest devices, and to be unknown
-      to whoever looks. The others may be anybody's, the server's included.
+    - `honest`: in every group, of the people asked at least this share is assumed to have honest
+      devices, whose reports nobody who looks knows. The others may be anybody's, the server's
+      included, and may all report while honest people stay away.
 
-    A group of L asks hides each person among n = honest answering L reports, the person's own
-    included, and the reports of an epoch are sent at the largest level that keeps the promise for
-    the n of its smallest group: the rule is public, and a client checks what it is offered. The
-    number of people who were asked does not count, only reports that surely came.
+    A group of L asks hides each person among n = (answering - (1 - honest)) L reports, the person's
+    own included: of answering L that surely came, all (1 - honest) L of the others may be some. The
+    reports of an epoch are sent at the largest level that keeps the promise for the n of its
+    smallest group: the rule is public, and a client checks what it is offered.
+
+    Asks are given out in order, and which ask gets which public action is public. So people who
+    time their asks can crowd one group: a few percent of an epoch's asks may be all of one group's
+    but one. **Nothing here defends against that**: `honest` has to hold in every group. Where
+    actions are private there is one group, and nothing to choose.
 
     A person's device sends at most `rounds_per_user` reports. With k of them each gets epsilon / k,
     and a delta that adds up to the whole: replacing them one after the other leads through k + 1
@@ -48,9 +54,9 @@ class ShuffledDP:
     >>> from discreet.privacy.interval import best_window
     >>> privacy, interval_cap = ShuffledDP(1.0, 1e-6), lambda level: best_window(level, 1 << 14)
     >>> privacy.least(1000), privacy.hiding(1000)
-    (800, 720)
+    (800, 700)
     >>> [float(privacy.level(asks, interval_cap)) for asks in (20, 200, 1000, 5000)]
-    [1.0, 1.875, 3.0625, 4.5]
+    [1.0, 1.84375, 3.03125, 4.46875]
     """
 
     epsilon: float
@@ -72,6 +78,9 @@ class ShuffledDP:
         }
         if checked["delta"] > min(checked["epsilon"], 0.5):
             raise InvalidArgument("delta", "at most epsilon, and at most 1/2", self.delta)
+        if checked["answering"] + checked["honest"] <= 1.0:
+            words = "more than 1 - answering: else everyone who reports may be dishonest"
+            raise InvalidArgument("honest", words, self.honest)
         if self.epsilon / self.rounds_per_user > LARGEST_LEVEL:
             raise InvalidArgument("epsilon", f"at most {LARGEST_LEVEL} a round", self.epsilon)
         for name, value in checked.items():
@@ -93,8 +102,12 @@ class ShuffledDP:
         return 0 < reports < self.least(asks)
 
     def hiding(self, asks: int) -> int:
-        """n: how many honest reports a person hides among, their own included."""
-        return max(1, math.floor(round(self.honest * self.least(asks), 9)))
+        """n: how many honest reports a person hides among, their own included.
+
+        Whoever is dishonest may always report: they are a share of those asked, not of reports.
+        """
+        dishonest = (1.0 - self.honest) * asks
+        return max(1, math.floor(round(self.least(asks) - dishonest, 9)))
 
     # -- what a report costs
 
@@ -143,8 +156,10 @@ class ShuffledDP:
             "Assumed: the shuffler mixes the reports of an epoch whose public actions are the same "
             "(where actions are private, all of them), takes each person once, hands up no batch "
             f"of fewer than {self.minimum} reports and of it no group of which less than "
-            f"{self.answering:.0%} has reported, and does not work together with the server; of a "
-            f"group at least {self.honest:.0%} are honest reports that nobody who looks knows. "
+            f"{self.answering:.0%} has reported, and does not work together with the server; in "
+            f"every group, of the people asked at least {self.honest:.0%} are honest, and nobody "
+            "who looks knows their reports; the others may all report. Nothing keeps dishonest "
+            "people from timing their asks to crowd one group. "
             "The level of reports is chosen for these alone. Whoever sees "
             "reports before they are mixed and can open them, as server and shuffler together "
             "could, learns of one a factor e^epsilon_0, which every epoch states: that is local "

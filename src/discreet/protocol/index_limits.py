@@ -16,16 +16,20 @@ std(x) ||R^-1/2 dv|| (`tally`). So, where the plan gives its scales and actions 
   the plan's `noise_std`^2 (if that is given, and nothing is clipped), and a codeword stands for at
   most C w, C = (N - 1) / (a (N - K)). Row j of a menu has n_j answers, of which k_j lie:
 
-      sum_j (2 C w k_j)^2 / (n_j V) <= (2 C w)^2 k^2 / (n V)       for k_j / n_j all alike,
-      |d mean(x)| <= std(x) 2 C w k / sqrt(n V).
+      sum_j (2 C w k_j)^2 / (n_j V) <= (2 C w)^2 k / V             as k_j <= n_j,
+      |d mean(x)| <= std(x) 2 C w sqrt(k / V).
 
-  Liars who get to choose their asks count as many as the rows they crowd have: k_j = n_j at worst,
-  where the sum is (2 C w)^2 k / V.
+  This is the bound. It holds for liars who choose their rows by timing their asks, and is reached
+  where they fill rows alone (k_j = n_j). Of liars spread like everyone (k_j / n_j all alike) the
+  sum is (2 C w)^2 k^2 / (n V), so they move the mean by at most std(x) 2 C w k / sqrt(n V): this
+  one is called *typical*, for nothing makes liars spread.
 
-- *Codebook.* R is n S, S the average covariance of a report given f. dv is at most 2 k long, so
-  |d mean(x)| <= std(x) 2 k / sqrt(n s), s the smallest eigenvalue of S. Averaged over directions
-  that people fill evenly s is `average_variance`: 1 / r without lift, so the average is at most
-  2 k sqrt(r / n). Where S is far from even, liars who push along its smallest eigenvalue do more.
+- *Codebook.* Nothing is proven of the mean. The law of people that a study reads reports by is
+  learnt from the same reports, so it is not linear in them. With that law held fixed, R is n S, S
+  the average covariance of a report given f. dv is at most 2 k long, so |d mean(x)| <=
+  std(x) 2 k / sqrt(n s), s the smallest eigenvalue of S, which people far from even make small.
+  *Typical* is the value with `typical_variance` for s: if people fill all directions evenly, and
+  with h^2 = w^2 / 9 on average. It is 2 k sqrt(r / n) without lift.
 """
 
 import math
@@ -72,15 +76,18 @@ class IndexLimits:
         rows = self.epoch.policy.rows(np.array([number - self.epoch.first]))
         return self.encoding.statistics(np.array([report.index]), rows)
 
-    def influence(self, malicious: int, reports: int, noise: float) -> tuple[float, float]:
+    def influence(self, malicious: int, reports: int, noise: float) -> tuple[float, float, float]:
         """How far liars move the sums, in standard deviations of one report, and a posterior mean.
 
-        See the module's docstring; `noise` is the known variance of rewards, 0 where it is not.
+        Of the mean first what is proven (inf where nothing is), then what is typical: see the
+        module's docstring. `noise` is the known variance of rewards, 0 where it is not.
         """
         encoding = self.encoding
         if isinstance(encoding, CodebookEncoding):
-            moved = 2.0 * malicious / math.sqrt(encoding.average_variance())
-            return moved, moved / math.sqrt(reports)
-        furthest, least = encoding.furthest, encoding.variance(0.0)
-        moved = 2.0 * malicious * furthest
-        return moved / math.sqrt(least), moved / math.sqrt(reports * (least + noise))
+            moved = 2.0 * malicious / math.sqrt(encoding.typical_variance())
+            return moved, math.inf if malicious else 0.0, moved / math.sqrt(reports)
+        each, least = 2.0 * encoding.furthest, encoding.variance(0.0)
+        deviation = math.sqrt(least + noise)
+        crowding, spread = math.sqrt(malicious), malicious / math.sqrt(reports)
+        sums = malicious * each / math.sqrt(least)
+        return sums, each * crowding / deviation, each * spread / deviation

@@ -100,13 +100,20 @@ def limits_of(plan: Plan, epoch: Epoch) -> Limits | IndexLimits:
 class Influence:
     """How far malicious reports can move an epoch, against honest ones in their place.
 
-    `sums`: the sums, in standard deviations of one report's noise, as a norm. `mean`: the
-    posterior mean at any action, in its posterior standard deviations there, where actions are
-    public beforehand and the scales (`signal_std`, `noise_std`) are the plan's.
+    - `sums`: the sums, in standard deviations of one report's noise, as a norm (for a codebook in
+      typical ones).
+    - `mean`: the posterior mean, in its posterior standard deviations there: a bound at any action
+      and for liars who choose theirs, where actions are public beforehand and the scales
+      (`signal_std`, `noise_std`) are the plan's. For a codebook nothing is proven: inf.
+    - `typical`: the same under assumptions that nobody enforces. For an interval: liars are spread
+      over actions as everyone is. For a codebook: people fill its directions evenly, with residuals
+      of a third of the width, and the law of people is held fixed; averaged over directions, not at
+      the worst action. For integers it is `mean`.
     """
 
     sums: float
     mean: float
+    typical: float
 
 
 def influence(plan: Plan, epoch: Epoch, *, malicious: int, reports: int) -> Influence:
@@ -118,7 +125,8 @@ def influence(plan: Plan, epoch: Epoch, *, malicious: int, reports: int) -> Infl
     if isinstance(limits, IndexLimits):
         return Influence(*limits.influence(malicious, reports, noise))
     sums = 2.0 * malicious * limits.norm
-    return Influence(sums, sums / math.sqrt(reports))
+    mean = sums / math.sqrt(reports)
+    return Influence(sums, mean, mean)
 
 
 @dataclass(frozen=True)
