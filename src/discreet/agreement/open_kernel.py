@@ -1,28 +1,19 @@
 """The kernel of a plan that names none, and which features follow from a kernel."""
 
-import math
+import itertools
 
 from discreet.agreement import resolve
 from discreet.agreement.index_reports import tells_more
-from discreet.domain.box import Box, Categorical
-from discreet.features.kernels import Additive, Kernel, Learned, Product, Structured
+from discreet.domain.box import Categorical
+from discreet.features.kernels import Additive, Kernel, Learned, Structured
 from discreet.features.products import ProductFeatures
-from discreet.features.simple_kernels import (
-    Categories,
-    Linear,
-    Polynomial,
-    Simple,
-    SquaredExponential,
-)
-from discreet.features.structured import ALIKE
+from discreet.features.simple_kernels import Linear, Polynomial, SquaredExponential
 from discreet.privacy.budget import JointDP, LocalDP
 from discreet.privacy.shuffled import ShuffledDP
 
-#: Where the kernel is open: features of several structures at once.
-MOST_STRUCTURED = 160
-#: The lengthscale of actions under contexts; that of contexts grows with the root of their number,
-#: as distances between people do.
-SMOOTH = 0.5
+#: Where the kernel is open, features of several structures at once: over the whole box, and under
+#: contexts, where each costs more.
+MOST_STRUCTURED, MOST_PERSONAL = 160, 64
 #: Over the whole box structures are weighed for so many coordinates; beyond, f is taken for a sum.
 MOST_TOGETHER = 8
 #: Encodings for which leading features are the default.
@@ -34,10 +25,9 @@ MOST_LEADING = 48
 
 
 def kernel_of(plan: resolve.Arguments, *, fill: bool) -> Kernel:
-    """Where the author names none: over the whole box structures that the releases weigh.
+    """Where the author names none: structures that the releases weigh.
 
-    Under contexts one smooth product. What rests on one kernel has an ordinary one; so has a map of
-    features that is given.
+    What rests on one kernel has an ordinary one; so has a map of features that is given.
     """
     kernel = plan.kernel
     if not fill or not isinstance(kernel, Structured):
@@ -52,32 +42,17 @@ def kernel_of(plan: resolve.Arguments, *, fill: bool) -> Kernel:
     domain = plan.domain
     if plan.decisions == "box" and len(domain.names) > MOST_TOGETHER:
         return Learned(additive=True)
-    if plan.decisions == "context":
-        return _smooth_product(domain)
-    return Structured(tuple(domain.columns(name) for name in _categorical(domain)))
-
-
-def _categorical(domain: Box) -> tuple[str, ...]:
-    return tuple(n for n in domain.names if isinstance(domain.coordinate(n), Categorical))
-
-
-def _smooth_product(domain: Box) -> Product:
-    """Actions and contexts act together, smoothly: short scales are lost in noise anyway."""
-    categories = _categorical(domain)
-    numbers = [name for name in domain.names if name not in categories]
-    contexts = [name for name in numbers if name in domain.context]
-    scales = {False: SMOOTH, True: SMOOTH * math.sqrt(len(contexts))}
-    parts: dict[int | tuple[int, ...], Simple] = {}
-    for name in domain.names:
-        is_number = name in numbers
-        own = SquaredExponential(scales[name in contexts]) if is_number else Categories(ALIKE)
-        parts[domain.columns(name)] = own
-    return Product.over(parts)
+    is_name = [isinstance(domain.coordinate(name), Categorical) for name in domain.names]
+    categories = tuple(itertools.compress(map(domain.columns, domain.names), is_name))
+    contexts = tuple(map(domain.columns, domain.context))
+    return Structured(categories, contexts or None)
 
 
 def most_leading(plan: resolve.Arguments) -> int:
     """How many features there are at most, where they are the leading ones."""
-    return MOST_STRUCTURED if isinstance(plan.kernel, Structured) else MOST_LEADING
+    if not isinstance(plan.kernel, Structured):
+        return MOST_LEADING
+    return MOST_PERSONAL if plan.kernel.contexts else MOST_STRUCTURED
 
 
 def needs_error(plan: resolve.Arguments) -> bool:

@@ -398,7 +398,8 @@ def _doubling(
 def exploration_of(plan: Arguments) -> Exploration:
     """Over the whole box only draws explore; sets that people bring already differ.
 
-    Noise explores, too: without it, a little more.
+    Noise explores, too: without it, a little more. Under private contexts draws explore what the
+    horizon still lets the study learn.
     """
     if plan.noise is not None or plan.confidence == "theory":
         return Exploration(0.0 if plan.confidence == "theory" else OPTIMISM, 0.0, 1)
@@ -408,4 +409,6 @@ def exploration_of(plan: Arguments) -> Exploration:
         return Exploration(0.0, 0.5)
     if plan.decisions == "box":
         return Exploration(0.0, 0.7)
+    if plan.decisions == "context" and plan.encoding == "directed":
+        return Exploration(0.0, 0.5, foresight=None if plan.horizon is None else True)
     return Exploration(0.5, 0.5) if isinstance(plan.privacy, NonPrivate) else Exploration(0.3, 0.3)

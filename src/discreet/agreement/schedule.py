@@ -85,21 +85,25 @@ class Exploration:
 
     `optimism` alone is UCB, `sampling=1` alone is Thompson sampling. An epoch holds `draws`
     draws and gives them to its asks in turn, so asks in flight differ without looking at each
-    other.
+    other. With `foresight` draws differ from the mean by as much as the mean may still change until
+    the horizon, and no more: what the study will never know is not worth trying.
 
     >>> Exploration(optimism=2.0, sampling=0.0)
-    Exploration(optimism=2.0, sampling=0.0, draws=64)
+    Exploration(optimism=2.0, sampling=0.0, draws=64, foresight=None)
     """
 
     optimism: float = 0.3
     sampling: float = 0.3
     draws: int = 64
+    foresight: bool | None = field(default=None, metadata=canonical.OPTIONAL)
 
     def __post_init__(self) -> None:
         for name in ("optimism", "sampling"):
             value = checks.number(f"exploration.{name}", getattr(self, name), at_least=0.0)
             object.__setattr__(self, name, value)
         object.__setattr__(self, "draws", checks.count("exploration.draws", self.draws))
+        if self.foresight not in (None, True):
+            raise InvalidArgument("exploration.foresight", "True, or nothing", self.foresight)
 
 
 # -- which schedule, where the plan names none
@@ -107,6 +111,10 @@ class Exploration:
 
 #: Over the whole box the first epochs take at most these shares of a horizon: learning begins.
 MOST_FIRST, MOST_SECOND = 0.1, 0.2
+
+
+#: What people with contexts are asked at first, times mu: for level and spread, then for the shape.
+PERSONAL_ASKS = (20, 30)
 
 
 class Asked(Protocol):
@@ -157,9 +165,9 @@ def personal_schedule(mu: float, horizon: int | None) -> Schedule:
 
     They are at most a twentieth and a tenth of the horizon: learning always begins.
     """
-    scale = 1.0 / min(mu, 1.0)
     most = math.inf if horizon is None else horizon
-    first, second = min(20 * scale, most / 20), min(30 * scale, most / 10)
+    level, filled = (each / min(mu, 1.0) for each in PERSONAL_ASKS)
+    first, second = min(level, most / 20), min(filled, most / 10)
     return Schedule(max(1, math.ceil(first)), growth=1.2, second=max(1, math.ceil(second)))
 
 

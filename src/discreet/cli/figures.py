@@ -346,5 +346,6 @@ def believed(study: Study, points: Floats) -> tuple[Floats, Floats]:
     plan = study.plan
     allowed = plan.domain.admits(points)
     mean = study.posterior.mean(points) * plan.half_width + plan.centre
-    spread = 1.96 * np.sqrt(study.posterior.variance(points)) * plan.half_width
+    stds = np.sqrt(study.posterior.variance(points))
+    spread = np.array([study.belief.margin(std) for std in stds.tolist()]) * plan.half_width
     return np.where(allowed, mean, np.nan), np.where(allowed, spread, np.nan)

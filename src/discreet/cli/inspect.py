@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # heavy: loaded when used
     from discreet.protocol.archive import Archive
 
 #: How many epochs a table shows.
+#: Releases that vary more than predicted by this factor are mentioned.
+NOTABLE = 1.1
 ROWS = 24
 
 
@@ -161,6 +163,8 @@ def dossier(archive: "Archive", contexts: "list[dict[str, Value] | None]") -> di
         "epochs": study.to_frame().rows,
         "best": [best_row(study, each) for each in contexts] if learnt else [],
         "structures": study.structures if study.releases and len(plan.domain.names) > 1 else {},
+        "holds_back": study.holds_back,
+        "misfit": study.misfit,
         "certificate": None if study.certificate is None else asdict(study.certificate),
     }
 
@@ -249,6 +253,14 @@ def show(found: dict[str, Any]) -> None:
     if found["structures"]:
         shares = [f"{words} ({share:.0%})" for words, share in found["structures"].items()]
         typer.echo(f"What the releases say of the function: {', '.join(shares)}.")
+    if found["holds_back"]:
+        typer.echo(
+            "Nothing that was learnt is surely better than first actions: these are given out. "
+            "More people or a larger epsilon would change that."
+        )
+    if found["misfit"] > NOTABLE:
+        wider = found["misfit"] ** 0.5 - 1.0
+        typer.echo(f"Releases surprised: intervals are {wider:.0%} wider than the model says.")
     for best in found["best"]:
         low, high = best["interval"]
         under = "" if best["context"] is None else f" under {in_words(best['context'])}"

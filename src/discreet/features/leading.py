@@ -87,7 +87,7 @@ def _simple(
     ]
     variances = [values for _, values in found]
     if isinstance(kernel, Structured):
-        variances = [_with_share(values, kernel.mean_share) for values in variances]
+        variances = [_with_share(values, kernel.constant_share) for values in variances]
     return _products([each for each, _ in found], variances, most, inputs)
 
 

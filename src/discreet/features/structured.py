@@ -2,15 +2,20 @@
 
 A structure is a product over coordinates j,
 
-    k(x, x') = prod_j (a + (1 - a) k_j(x_j, x'_j)),
+    k(x, x') = prod_j (a_j + (1 - a_j) k_j(x_j, x'_j)),
 
-with k_j a squared exponential of one lengthscale for all numbers, or `Categories`. A share a near 1
-leaves high interactions little room: the function is nearly a sum of functions of one coordinate.
+with k_j a squared exponential, or `Categories`. A share a_j near 1 leaves interactions with
+coordinate j little room. Over the whole box all numbers have one lengthscale and one share: with a
+share near 1 the function is nearly a sum of functions of one coordinate. Where people bring
+contexts, actions act together, and contexts have a lengthscale and a share of their own: contexts
+do not matter, each acts with the action by itself, or they act together.
+
 All structures are priors over one public feature map, so releases do not depend on which is right.
 """
 
 import itertools
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,20 +24,30 @@ from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.features.simple_kernels import Categories, Simple, SquaredExponential, pair
 
-#: Lengthscales, in units of the scaled domain.
-SCALES = (0.25, 0.5, 1.0)
+#: Lengthscales, in units of the scaled domain: over the whole box, and of actions under contexts.
+SCALES, ACTION_SCALES = (0.25, 0.5, 1.0), (0.25, 0.5)
 #: Shares by which a function is full, of low order, nearly a sum.
 SHARES = (0.0, 0.5, 0.9)
+#: The lengthscale of contexts, times the root of their number, as distances between people grow.
+CONTEXT_SCALE = 0.5
+#: What contexts may do, and the share of each one's kernel that is constant.
+ALONE = {
+    "contexts act together": 0.0,
+    "each context acts by itself": 0.9,
+    "contexts do not matter": 1.0,
+}
 #: How alike different categories are.
 ALIKE = 0.5
 
 
 @dataclass(frozen=True)
 class Structure:
-    """One of the kernels: the lengthscale of numbers, and the share."""
+    """One of the kernels: the lengthscale of numbers and the share, and those of contexts."""
 
     scale: float
     share: float
+    context_scale: float | None = None
+    context_share: float | None = None
 
     @property
     def words(self) -> str:
@@ -40,53 +55,86 @@ class Structure:
 
         >>> Structure(0.5, 0.0).words, Structure(0.5, 0.9).words
         ('coordinates act together', 'nearly a sum over coordinates')
+        >>> Structure(0.5, 0.0, context_scale=1.0, context_share=1.0).words
+        'contexts do not matter'
         """
+        for words, share in ALONE.items():
+            if share == self.context_share:
+                return words
         return "nearly a sum over coordinates" if self.share > 0.5 else "coordinates act together"
 
-    def factor(self, *, is_category: bool) -> Simple:
+    @property
+    def is_wide(self) -> bool:
+        """Whether contexts, if there are any, may act in any way."""
+        return not self.context_share
+
+    def factor(self, *, is_category: bool, is_context: bool = False) -> Simple:
         """The kernel k_j of a coordinate."""
-        return Categories(ALIKE) if is_category else SquaredExponential(self.scale)
+        scale = self.context_scale if is_context else self.scale
+        return Categories(ALIKE) if is_category else SquaredExponential(scale or self.scale)
+
+    def share_of(self, *, is_context: bool) -> float:
+        """The share a_j of a coordinate."""
+        return self.context_share or 0.0 if is_context else self.share
 
 
 @dataclass(frozen=True)
 class Structured:
     """Any of the structures, as the releases say: the default of a plan that names no kernel.
 
-    `categories` are the columns of each coordinate whose values are names; a plan fills them in.
+    `categories` are the columns of each coordinate whose values are names, and `contexts` those of
+    each that people bring; a plan fills them in.
 
-    >>> len(Structured().structures)
-    9
+    >>> len(Structured().structures), len(Structured(contexts=((1,),)).structures)
+    (9, 6)
     >>> Structured()([[0.0, 0.0]], [[0.0, 0.0]])
     array([[1.]])
     """
 
     categories: tuple[tuple[int, ...], ...] = ()
+    contexts: tuple[tuple[int, ...], ...] | None = field(default=None, metadata={"optional": True})
 
     def __post_init__(self) -> None:
-        categories = tuple(tuple(int(c) for c in columns) for columns in self.categories)
-        object.__setattr__(self, "categories", categories)
+        object.__setattr__(self, "categories", _columns(self.categories))
+        if self.contexts is not None:
+            object.__setattr__(self, "contexts", _columns(self.contexts))
 
     @property
     def structures(self) -> tuple[Structure, ...]:
-        """Every lengthscale with every share."""
-        return tuple(itertools.starmap(Structure, itertools.product(SCALES, SHARES)))
+        """Every lengthscale with every share; under contexts, with everything these may do."""
+        if not self.contexts:
+            return tuple(itertools.starmap(Structure, itertools.product(SCALES, SHARES)))
+        scale = CONTEXT_SCALE * math.sqrt(len(self.contexts))
+        return tuple(
+            Structure(own, 0.0, scale, share)
+            for own, share in itertools.product(ACTION_SCALES, ALONE.values())
+        )
 
     @property
-    def mean_share(self) -> float:
-        """The share of a coordinate's kernel that is constant, over the structures."""
-        return sum(SHARES) / len(SHARES)
+    def constant_share(self) -> float:
+        """How much of a coordinate's kernel is constant where features are chosen.
+
+        That is the mean over the structures; under contexts that of the widest, whose features
+        serve the others.
+        """
+        return 0.0 if self.contexts else sum(SHARES) / len(SHARES)
 
     def check(self, dimension: int) -> None:
         """Refuse a dimension that lacks one of the columns."""
-        columns = [column for columns in self.categories for column in columns]
+        every = (*self.categories, *(self.contexts or ()))
+        columns = [column for columns in every for column in columns]
         if columns and max(columns) >= dimension:
             raise InvalidArgument("columns", f"column numbers below {dimension}", max(columns))
 
     def factors(self, columns: tuple[int, ...]) -> tuple[Simple, ...]:
         """The different kernels of one coordinate."""
-        is_category = columns in self.categories
-        each = (structure.factor(is_category=is_category) for structure in self.structures)
-        return tuple(dict.fromkeys(each))
+        return tuple(dict.fromkeys(self.part(each, columns)[0] for each in self.structures))
+
+    def part(self, structure: Structure, columns: tuple[int, ...]) -> tuple[Simple, float]:
+        """What a structure says of one coordinate: its kernel k_j, and its share a_j."""
+        is_context = columns in (self.contexts or ())
+        own = structure.factor(is_category=columns in self.categories, is_context=is_context)
+        return own, structure.share_of(is_context=is_context)
 
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Floats:
         """The average of the structures."""
@@ -96,9 +144,9 @@ class Structured:
         for structure in self.structures:
             whole = np.ones_like(total)
             for columns in self._coordinates(left.shape[1]):
-                own = structure.factor(is_category=columns in self.categories)
+                own, share = self.part(structure, columns)
                 similar = own(left[:, list(columns)], right[:, list(columns)])
-                whole *= structure.share + (1.0 - structure.share) * similar
+                whole *= share + (1.0 - share) * similar
             total += whole
         return total / len(self.structures)
 
@@ -107,3 +155,7 @@ class Structured:
         named = {column for columns in self.categories for column in columns}
         numbers = ((column,) for column in range(dimension) if column not in named)
         return (*numbers, *self.categories)
+
+
+def _columns(given: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(int(column) for column in columns) for columns in given)

@@ -52,6 +52,8 @@ SHARES = (0.1, 0.2, 0.3, 0.45, 0.65, 1.0)
 SIGNAL_SHARE = 0.5
 #: First rewards, unclipped, whose mean square is above this share of the largest are at the ends.
 AT_ENDS = 0.7
+#: Surprises of so many numbers are not yet held against the model.
+ASSUMED = 8
 #: Rewards keep at least this share of the variance that is left.
 LEAST_NOISE = 0.05
 
@@ -115,19 +117,44 @@ class Belief:
 
     @cached_property
     def posterior(self) -> Posterior:
-        """The Gaussian over coefficients."""
+        """The Gaussian over coefficients that releases are made and read by.
+
+        Of several structures, the widest (see `structures`).
+        """
         if self._structures is not None:
-            return self._structures.posterior(self.scales.shape, self.precision, self.information)
+            return self._mixed(self._structures, wide=True)
         return Posterior(self.plan.map, self.prior + self.precision, self.information)
+
+    @cached_property
+    def weighed(self) -> Posterior:
+        """The Gaussian over coefficients that people are served by: all structures, weighed."""
+        if self._structures is None or not self._structures.some_are_narrow:
+            return self.posterior
+        return self._mixed(self._structures, wide=False)
+
+    def _mixed(self, structures: Structures, *, wide: bool) -> Posterior:
+        return structures.posterior(self.scales.shape, self.precision, self.information, wide=wide)
 
     @property
     def exploration(self) -> Exploration:
         """The plan's."""
         return self.plan.exploring
 
+    @cached_property
+    def misfit(self) -> float:
+        """How much more releases varied around their predictions than these allowed: at least 1.
+
+        The mean of the squared standardised innovations, as if `ASSUMED` more were as expected: it
+        tells what clipping, the law of who comes, features left out or a wrong kernel add, and
+        costs nothing.
+        """
+        told = self.window.theta
+        surprise = told.square - float(told.information @ self.posterior.coefficients)
+        return max(1.0, (surprise + ASSUMED) / (told.count + ASSUMED))
+
     def margin(self, std: float) -> float:
-        """Half of a 95% credible interval."""
-        return 1.96 * std
+        """Half of a 95% credible interval, wider where releases surprised."""
+        return 1.96 * std * math.sqrt(self.misfit)
 
     @property
     def precision(self) -> Floats:
@@ -172,6 +199,25 @@ class Belief:
         return [self.line(residual, block.mean(posterior.variance)) for block in blocks]
 
     # -- the next epoch
+
+    def advantage(self, policy: Policy, other: Policy) -> float:
+        """How many standard deviations above 0 the gain of a policy over another one is."""
+        gain = self._mean_features(policy) - self._mean_features(other)
+        mean = float(gain @ self.weighed.coefficients)
+        return mean / math.sqrt(max(float(gain @ self.posterior.covariance @ gain), 1e-300))
+
+    def _mean_features(self, policy: Policy) -> Floats:
+        """The mean of phi over the people that a policy serves."""
+        return self.plan.map(policy.menu).mean(axis=0)
+
+    def tellable(self, asks: int, policy: Policy) -> Floats:
+        """A root of how the mean of f may still change by asks under a policy, R R^T.
+
+        R R^T = Cov now - Cov after them
+        """
+        change = self.posterior.covariance - self.expected(asks, policy).covariance
+        values, vectors = np.linalg.eigh((change + change.T) / 2)
+        return vectors * np.sqrt(np.maximum(values, 0.0))
 
     def encoding_for(self, first: int, length: int, policy: Policy) -> Encoding | Indexed:
         """Residuals from the current prediction; noise where it leaves the least expected error."""

@@ -17,11 +17,13 @@ from discreet.arrays import Floats
 from discreet.errors import InvalidArgument, StudyEnded
 from discreet.learning.belief import Belief
 from discreet.learning.book_belief import BookBelief
+from discreet.learning.caution import is_cautious, is_surely_better
 from discreet.learning.elimination import Remaining
 from discreet.learning.epoch import Epoch
 from discreet.learning.local_prefix import ReportSums
 from discreet.learning.personal_belief import PersonalBelief
 from discreet.learning.policy import Policy, packed
+from discreet.learning.posterior import Posterior
 from discreet.learning.prefix_belief import PrefixBelief
 from discreet.learning.report_belief import MenuBelief
 from discreet.learning.search import Score, maximise, spread
@@ -57,7 +59,7 @@ def open_epoch(plan: Plan, belief: Believed, *, number: int, first: int, previou
     length = plan.epoch_length(first)
     if length < 1:
         raise StudyEnded("the horizon is reached: there is no further epoch")
-    policy = _policy(plan, belief, design=plan.is_design(first), length=length, key=previous)
+    policy = _policy(plan, belief, first=first, length=length, key=previous)
     if plan.is_shuffled and plan.decisions == "box":
         policy = policy.merged(length)
     encoding = belief.encoding_for(first, length, policy)
@@ -88,24 +90,62 @@ def learn(plan: Plan, belief: Believed, epoch: Epoch, release: Release) -> Belie
     return belief.after(epoch, release)
 
 
-def _policy(plan: Plan, belief: Believed, *, design: bool, length: int, key: str) -> Policy:
-    """At first an even design, or draws from the prior; then the exploration of the plan."""
+def _policy(plan: Plan, belief: Believed, *, first: int, length: int, key: str) -> Policy:
+    """At first an even design, or draws from the prior; then the exploration of the plan.
+
+    A study that is cautious gives first actions again where nothing is surely better.
+    """
     if isinstance(belief, Remaining):
         return belief.policy_for(length)
-    posterior = belief.posterior
     rng = _public_generator(plan.digest, key)
-    if design and (plan.decisions == "box" or plan.designs_for_people):
-        return menu_only(plan, _first_actions(plan, spread(plan.domain, min(DESIGN, length), rng)))
+    if plan.is_design(first) and (plan.decisions == "box" or plan.designs_for_people):
+        return _design(plan, length, rng)
+    learnt = _learnt(plan, belief, first, length, rng)
+    if isinstance(belief, Belief) and is_cautious(plan):
+        again = _design(plan, length, rng)
+        return learnt if is_surely_better(plan, belief, learnt, again) else again
+    return learnt
+
+
+@one_thread
+def holds_back(plan: Plan, belief: Believed, *, first: int, previous: str) -> bool:
+    """Whether the epoch after `first` asks would give out first actions, nothing being surer."""
+    if plan.is_design(first) or not isinstance(belief, Belief) or not is_cautious(plan):
+        return False
+    rng = _public_generator(plan.digest, previous)
+    learnt = _learnt(plan, belief, min(first, (plan.horizon or 1) - 1), DESIGN, rng)
+    return not is_surely_better(plan, belief, learnt, _design(plan, DESIGN, rng))
+
+
+def _design(plan: Plan, length: int, rng: np.random.Generator) -> Policy:
+    """First actions, given out in turn whoever comes."""
+    return menu_only(plan, _first_actions(plan, spread(plan.domain, min(DESIGN, length), rng)))
+
+
+def _learnt(
+    plan: Plan, belief: Believed, first: int, length: int, rng: np.random.Generator
+) -> Policy:
+    """Draws around what is believed of f, by which the best action is sought."""
+    posterior, design = belief.posterior, plan.is_design(first)
     exploration = Exploration(0.0, 1.0, DESIGN) if design else belief.exploration
     draws = min(exploration.draws, length)
     normals = rng.standard_normal((draws, plan.map.dimension))
-    mean = posterior.coefficients
-    tilts = mean + exploration.sampling * (posterior.draws(normals) - mean)
+    if exploration.foresight and plan.horizon is not None and isinstance(belief, Belief):
+        everywhere = menu_only(plan, spread(plan.domain, min(DESIGN, length), rng))
+        apart = normals @ belief.tellable(plan.horizon - first, everywhere).T
+    else:
+        apart = posterior.draws(normals) - posterior.coefficients
+    tilts = served_by(belief).coefficients + exploration.sampling * apart
     if plan.decisions == "box":
         score = Score(plan.map, posterior.whitening, exploration.optimism)
         return menu_only(plan, maximise(score, plan.domain, tilts))
     no_menu = np.zeros((0, plan.domain.dimension))
     return Policy(tilts, packed(posterior.whitening), exploration.optimism, no_menu)
+
+
+def served_by(belief: Believed) -> Posterior:
+    """What is believed of f: the Gaussian that recommendations and intervals are of."""
+    return belief.weighed if isinstance(belief, Belief) else belief.posterior
 
 
 def _first_actions(plan: Plan, spread_out: Floats) -> Floats:

@@ -83,6 +83,11 @@ class PersonalBelief(Belief):
 
     # -- the next epoch
 
+    def _mean_features(self, policy: Policy) -> Floats:
+        """The mean of phi over the people that a policy serves, as the law has them."""
+        crowd = crowd_of(self.plan, self.law, policy)
+        return crowd.weights(self.law) @ crowd.phi
+
     def encoding_for(self, first: int, length: int, policy: Policy) -> DirectedEncoding:
         """Residuals from the current prediction along the directions that leave the least error."""
         plan, block = self.plan, self._block(policy, first, length)

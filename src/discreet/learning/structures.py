@@ -11,6 +11,11 @@ With P and b what the releases say (see `belief`), and K = L L^T, its log eviden
 
 up to what all share. What is believed is the mixture, taken for the Gaussian of its mean and
 covariance: where structures disagree, it is unsure. That is post-processing of releases.
+
+Under contexts two mixtures serve. What is believed of f weighs all structures: with few people,
+mostly the one by which contexts do not matter. What a release carries, and how it is read, goes by
+the widest structures alone: a release that was made for people who are all alike could never tell
+that they differ.
 """
 
 from collections.abc import Sequence
@@ -73,8 +78,17 @@ class Structures:
 
     @property
     def amplitudes(self) -> tuple[float, ...]:
-        """How much f varies, relative to its first guess; known where the plan says it."""
-        return AMPLITUDES if self.plan.signal_std is None else (1.0,)
+        """How much f varies, relative to its first guess; known where the plan says it.
+
+        Under contexts other amplitudes were never worth their doubt (decision 27).
+        """
+        learnt = self.plan.signal_std is None and self.plan.decisions != "context"
+        return AMPLITUDES if learnt else (1.0,)
+
+    @property
+    def some_are_narrow(self) -> bool:
+        """Whether some structures leave out what others have."""
+        return not all(structure.is_wide for structure in self.structures)
 
     @lru_cache(maxsize=4)  # noqa: B019 - beliefs of one study share the bank and few shapes
     def _roots(self, shape: float) -> tuple[Floats, ...]:
@@ -85,11 +99,21 @@ class Structures:
             for amplitude in self.amplitudes
         )
 
-    def mixture(self, shape: float, precision: Floats, information: Floats) -> Mixture:
-        """What is believed after releases that say this; `shape` is the variance of f."""
+    def mixture(
+        self, shape: float, precision: Floats, information: Floats, *, wide: bool = False
+    ) -> Mixture:
+        """What is believed after releases that say this; `shape` is the variance of f.
+
+        `wide`: by the widest structures alone.
+        """
         m = len(information)
         evidence, means, halves = list[float](), list[Floats](), list[Floats]()
-        for root in self._roots(shape):
+        for number, root in enumerate(self._roots(shape)):
+            if wide and not self.structures[number // len(self.amplitudes)].is_wide:
+                evidence.append(-np.inf)
+                means.append(np.zeros(m))
+                halves.append(np.zeros((m, m)))
+                continue
             factor = cholesky(np.eye(m) + root.T @ precision @ root, lower=True)
             half = solve_triangular(factor, root.T, lower=True)
             told = half @ information
@@ -105,9 +129,11 @@ class Structures:
                 covariance += weight * (half.T @ half + np.outer(own - mean, own - mean))
         return Mixture(weights, mean, covariance)
 
-    def posterior(self, shape: float | None, precision: Floats, information: Floats) -> Posterior:
+    def posterior(
+        self, shape: float | None, precision: Floats, information: Floats, *, wide: bool
+    ) -> Posterior:
         """The Gaussian of the mixture; before any design the plan's own scale of f."""
-        found = self.mixture(self._shape(shape), precision, information)
+        found = self.mixture(self._shape(shape), precision, information, wide=wide)
         whole = cho_solve((cholesky(found.covariance, lower=True), True), np.eye(len(precision)))
         whole = (whole + whole.T) / 2
         return Posterior(self.plan.map, whole, whole @ found.mean)
@@ -161,9 +187,9 @@ class _Functions:
 
     def covariance(self, kernel: Structured, structure: Structure) -> Floats:
         """C_f under a structure."""
-        own = structure.factor(is_category=self.columns in kernel.categories)
+        own, share = kernel.part(structure, self.columns)
         varies = self.inverse @ own(self.points, self.points) @ self.inverse.T
-        return structure.share * self.constant + (1.0 - structure.share) * varies
+        return share * self.constant + (1.0 - share) * varies
 
 
 def _product(parts: Sequence[Floats], features: ProductFeatures) -> Floats:

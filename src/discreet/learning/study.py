@@ -22,7 +22,14 @@ from discreet.frames.table import Table
 from discreet.learning.belief import Belief
 from discreet.learning.elimination import Certificate, Remaining
 from discreet.learning.epoch import Epoch
-from discreet.learning.next_epoch import Believed, believed_before, learn, open_epoch
+from discreet.learning.next_epoch import (
+    Believed,
+    believed_before,
+    holds_back,
+    learn,
+    open_epoch,
+    served_by,
+)
 from discreet.learning.posterior import Posterior
 from discreet.learning.search import Score, first_of_best, maximise, public_points
 from discreet.learning.tables import epochs_table, posterior_table
@@ -139,7 +146,7 @@ class Study:
     @property
     def posterior(self) -> Posterior:
         """The Gaussian over the function that the releases leave."""
-        return self.belief.posterior
+        return served_by(self.belief)
 
     def released(self, release: Release) -> "Study":
         """This record with the open epoch's release; what is believed moves by one update."""
@@ -169,13 +176,40 @@ class Study:
 
     def next_epoch(self) -> Epoch:
         """The epoch that follows the last release."""
+        first, previous = self._end
         return open_epoch(
-            self.plan,
-            self.belief,
-            number=len(self.epochs),
-            first=self.epochs[-1].end if self.epochs else 0,
-            previous=self.releases[-1].digest if self.releases else GENESIS,
+            self.plan, self.belief, number=len(self.epochs), first=first, previous=previous
         )
+
+    @property
+    def _end(self) -> tuple[int, str]:
+        """How many asks the epochs have, and the digest of the last release."""
+        first = self.epochs[-1].end if self.epochs else 0
+        return first, self.releases[-1].digest if self.releases else GENESIS
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether nothing that was learnt is surely better than first actions.
+
+        A private study with a horizon gives these out until something is (see `caution`).
+
+        >>> from discreet import Box, JointDP
+        >>> plan = Plan(domain=Box({"dose": (0, 10)}), privacy=JointDP(1.0, 1e-6), horizon=2000)
+        >>> Study(plan).holds_back
+        False
+        """
+        if not self.releases:
+            return False
+        first, previous = self._end
+        return holds_back(self.plan, self.belief, first=first, previous=previous)
+
+    @property
+    def misfit(self) -> float:
+        """How much more releases varied around their predictions than the model allows: at least 1.
+
+        Intervals are wider by its square root.
+        """
+        return self.belief.misfit if isinstance(self.belief, Belief) else 1.0
 
     @one_thread
     def best(

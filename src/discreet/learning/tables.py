@@ -12,7 +12,7 @@ from discreet.agreement.release import Release
 from discreet.arrays import Floats
 from discreet.frames.table import Cell, Table
 from discreet.learning.epoch import Epoch
-from discreet.learning.next_epoch import Believed
+from discreet.learning.next_epoch import Believed, served_by
 from discreet.privacy.encodings import Indexed
 
 
@@ -28,8 +28,9 @@ def epochs_table(plan: Plan, epochs: tuple[Epoch, ...], releases: tuple[Release,
 
 def posterior_table(plan: Plan, belief: Believed, points: Floats) -> Table:
     """Scaled points in natural units, the mean reward there and its 95% interval."""
-    means = belief.posterior.mean(points) * plan.half_width + plan.centre
-    stds = np.sqrt(belief.posterior.variance(points))
+    posterior = served_by(belief)
+    means = posterior.mean(points) * plan.half_width + plan.centre
+    stds = np.sqrt(posterior.variance(points))
     margins = np.array([belief.margin(std) for std in stds.tolist()]) * plan.half_width
     return Table(
         {

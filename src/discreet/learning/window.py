@@ -9,6 +9,10 @@ in theta and in the summed reward noise E_b, which is the same in every look:
 
 So theta and the noise of the blocks that may be looked at again are learnt together, in
 information form; a block that will not be looked at any more is integrated out.
+
+How far releases were from what was predicted is kept, too: with q the sum of v^T R^-1 v, and P, b
+as above, q - b^T P^-1 b is the sum of the squared innovations, each in units of its own deviation,
+and about `count` if the model is right.
 """
 
 from collections.abc import Callable, Sequence
@@ -105,6 +109,8 @@ class Window(Generic[B]):
     blocks: tuple[B, ...]
     precision: Floats
     information: Floats
+    square: float = 0.0
+    count: int = 0
 
     @classmethod
     def empty(cls, information: Floats) -> "Window[B]":
@@ -129,7 +135,9 @@ class Window(Generic[B]):
         precision[np.ix_(rest, rest)] = kept.precision
         information[rest] = kept.information
         precision[m : m + p, m : m + p] = block.noise_precision(noise)
-        return Window((block, *kept.blocks), precision, information)
+        return replace(
+            kept, blocks=(block, *kept.blocks), precision=precision, information=information
+        )
 
     def _without_oldest(self) -> "Window[B]":
         size = len(self.information) - self.blocks[-1].size
@@ -141,8 +149,12 @@ class Window(Generic[B]):
         joint, shared = self.precision[size:, size:], self.precision[size:, :size]
         solved = cho_solve(cho_factor(joint), np.column_stack([shared, self.information[size:]]))
         precision = self.precision[:size, :size] - shared.T @ solved[:, :-1]
-        return Window(
-            (), (precision + precision.T) / 2, self.information[:size] - shared.T @ solved[:, -1]
+        return replace(
+            self,
+            blocks=(),
+            precision=(precision + precision.T) / 2,
+            information=self.information[:size] - shared.T @ solved[:, -1],
+            square=self.square - float(self.information[size:] @ solved[:, -1]),
         )
 
     @cached_property
@@ -160,10 +172,13 @@ class Window(Generic[B]):
 
     def observe(self, design: Floats, values: Floats, covariance: Floats) -> "Window[B]":
         """Learn from v = A (theta, E) + noise."""
-        weighted = cho_solve(cho_factor(covariance, lower=True), design)
+        factor = cho_factor(covariance, lower=True)
+        weighted = cho_solve(factor, design)
         precision = self.precision + design.T @ weighted
         return replace(
             self,
             precision=(precision + precision.T) / 2,
             information=self.information + weighted.T @ values,
+            square=self.square + float(values @ cho_solve(factor, values)),
+            count=self.count + len(values),
         )
