@@ -16,8 +16,9 @@ from discreet import (
     Structured,
 )
 from discreet.errors import InvalidArgument
-from discreet.features.kernels import Learned, Product
+from discreet.features.kernels import Learned
 from discreet.features.products import ProductFeatures
+from discreet.storage import canonical
 
 PRIVATE = JointDP(epsilon=3.0, delta=1e-6)
 
@@ -42,14 +43,30 @@ def test_categories_are_one_coordinate_of_several_columns():
     assert kernel == Structured(categories=(domain.columns("arm"),))
 
 
-def test_under_contexts_everything_acts_together_smoothly():
+def test_under_contexts_structures_say_what_contexts_do():
     arm = Categorical(("a", "b", "c"))
     names = {"arm": arm, "dose": (0, 1), **{f"c{j}": (0, 1) for j in range(4)}}
     domain = Box(names, context=[f"c{j}" for j in range(4)])
     kernel = Plan(domain, PRIVATE, horizon=500).kernel
-    assert isinstance(kernel, Product)
-    scales = [getattr(factor.kernel, "lengthscale", None) for factor in kernel.factors]
-    assert scales == [None, 0.5, 1.0, 1.0, 1.0, 1.0]
+    assert isinstance(kernel, Structured)
+    assert kernel.contexts == tuple(domain.columns(f"c{j}") for j in range(4))
+    kinds = {structure.words: structure for structure in kernel.structures}
+    assert len(kinds) == 3
+    alike = kinds["contexts do not matter"]
+    assert kernel.part(alike, domain.columns("c0")) == (SquaredExponential(1.0), 1.0)
+    assert kernel.part(alike, domain.columns("dose")) == (SquaredExponential(0.5), 0.0)
+
+
+def test_only_structures_in_which_contexts_act_together_are_wide():
+    wide = [each.words for each in Structured(contexts=((1,),)).structures if each.is_wide]
+    assert set(wide) == {"contexts act together"}
+    assert all(structure.is_wide for structure in Structured().structures)
+
+
+def test_a_kernel_without_contexts_is_stored_as_before_there_were_any():
+    assert b"contexts" not in canonical.encode(Structured())
+    some = Structured(((0,),), contexts=((1,), (2,)))
+    assert canonical.decode(Structured, canonical.encode(some)) == some
 
 
 @pytest.mark.parametrize(

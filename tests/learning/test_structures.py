@@ -1,11 +1,14 @@
 """Structures as priors over one feature map: their covariance, their evidence, their mixture."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
 from discreet import Bandit, Box, JointDP, NonPrivate, Plan, Simulation
 from discreet.learning.belief import Belief
+from discreet.learning.personal_belief import PersonalBelief
 from discreet.learning.structures import structures_of
 
 DOMAIN = Box({"dose": (0, 1), "rate": (0, 1)})
@@ -80,3 +83,52 @@ def test_coordinates_that_act_together_are_told_from_a_sum(together):
         bandit.finish()
         sums = bandit.study.structures.get("nearly a sum over coordinates", 0.0)
     assert sums < 1e-3 if together else sums > 0.2
+
+
+# -- under contexts
+
+PEOPLE = Box({"dose": (0, 1), "age": (0, 1), "weight": (0, 1)}, context=["age", "weight"])
+PERSONAL = Plan(PEOPLE, JointDP(epsilon=8.0, delta=1e-6), horizon=2000)
+
+
+def told(f, points, noise=0.01):
+    """What answers without noise at these points say of the coefficients."""
+    phi = PERSONAL.map(points)
+    return phi.T @ phi / noise, phi.T @ f(points) / noise
+
+
+@pytest.mark.parametrize("kind", range(3))
+def test_answers_tell_what_contexts_do(kind):
+    """Functions of each structure: the likeliest kind is their own, on average over 12 of them."""
+    structures, rng = structures_of(PERSONAL), np.random.default_rng(3)
+    words = structures.structures[kind].words
+    root = np.linalg.cholesky(structures.covariances[kind] + 1e-9 * np.eye(PERSONAL.map.dimension))
+    points, weights = rng.random((300, 3)), dict[str, float]()
+    for _ in range(12):
+        theta = np.sqrt(0.2) * root @ rng.standard_normal(len(root))
+        believed = structures.believed(0.2, *told(lambda x, t=theta: PERSONAL.map(x) @ t, points))
+        for name, weight in believed.items():
+            weights[name] = weights.get(name, 0.0) + weight / 12
+    assert max(weights, key=weights.__getitem__) == words
+
+
+def test_what_releases_are_made_by_is_wide_whatever_is_believed():
+    structures, points = structures_of(PERSONAL), np.random.default_rng(4).random((60, 3))
+    precision, information = told(lambda x: -((x[:, 0] - 0.6) ** 2), points, noise=0.1)
+    served = structures.posterior(0.2, precision, information, wide=False)
+    wide = structures.posterior(0.2, precision, information, wide=True)
+    other = PERSONAL.map(np.array([[0.5, 0.0, 0.0]])) - PERSONAL.map(np.array([[0.5, 1.0, 1.0]]))
+    assert wide.variance_of(other) > 2.0 * served.variance_of(other)
+    found = structures.mixture(0.2, precision, information, wide=True)
+    narrow = [not structure.is_wide for structure in structures.structures]
+    assert found.weights[narrow].max() == 0.0
+
+
+def test_with_few_people_who_differ_little_everyone_gets_nearly_the_same():
+    belief = PersonalBelief.before(PERSONAL)
+    points = np.random.default_rng(5).random((8, 3))
+    precision, information = told(lambda x: -((x[:, 0] - 0.6) ** 2), points, noise=0.05)
+    belief = dataclasses.replace(belief, window=belief.window.plus(precision, information))
+    ages = np.array([[0.5, 0.1, 0.5], [0.5, 0.9, 0.5]])
+    served, wide = (np.ptp(each.mean(ages)) for each in (belief.weighed, belief.posterior))
+    assert served < wide

@@ -19,6 +19,7 @@ from discreet.arrays import Floats
 from discreet.cli.console import in_words
 from discreet.domain.coordinates import Categorical, Continuous, Coordinate, Integer
 from discreet.experiments.paper_figures import MARKERS, save
+from discreet.learning.next_epoch import margins
 from discreet.learning.study import Study, Value
 from discreet.privacy.budget import NonPrivate
 from discreet.protocol.archive import Archive
@@ -341,11 +342,10 @@ def scale_of(coordinate: Coordinate, side: int = SIDE) -> Floats:
 def believed(study: Study, points: Floats) -> tuple[Floats, Floats]:
     """The mean at scaled points and half the width of its interval; nothing where none is allowed.
 
-    Recommendation's interval, in units of rewards: mean ± 1.96 standard deviations.
+    Recommendation's interval, in units of rewards.
     """
     plan = study.plan
     allowed = plan.domain.admits(points)
     mean = study.posterior.mean(points) * plan.half_width + plan.centre
-    stds = np.sqrt(study.posterior.variance(points))
-    spread = np.array([study.belief.margin(std) for std in stds.tolist()]) * plan.half_width
+    spread = margins(study.belief, points) * plan.half_width
     return np.where(allowed, mean, np.nan), np.where(allowed, spread, np.nan)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:  # heavy: loaded when used
     from discreet.protocol.archive import Archive
 
 #: How many epochs a table shows.
+ROWS = 24
 #: Releases that vary more than predicted by this factor are mentioned.
 NOTABLE = 1.1
-ROWS = 24
 
 
 def inspect_command(

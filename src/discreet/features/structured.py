@@ -140,15 +140,16 @@ class Structured:
         """The average of the structures."""
         left, right = pair(x, y)
         self.check(left.shape[1])
-        total = np.zeros((len(left), len(right)))
-        for structure in self.structures:
-            whole = np.ones_like(total)
-            for columns in self._coordinates(left.shape[1]):
-                own, share = self.part(structure, columns)
-                similar = own(left[:, list(columns)], right[:, list(columns)])
-                whole *= share + (1.0 - share) * similar
-            total += whole
-        return total / len(self.structures)
+        each = [self.under(structure, left, right) for structure in self.structures]
+        return np.mean(each, axis=0)
+
+    def under(self, structure: Structure, x: Floats, y: Floats) -> Floats:
+        """k(x, y) for each pair of rows, as one structure has it."""
+        whole = np.ones((len(x), len(y)))
+        for columns in self._coordinates(x.shape[1]):
+            own, share = self.part(structure, columns)
+            whole *= share + (1.0 - share) * own(x[:, list(columns)], y[:, list(columns)])
+        return whole
 
     def _coordinates(self, dimension: int) -> tuple[tuple[int, ...], ...]:
         """The columns of each coordinate, categories as one."""

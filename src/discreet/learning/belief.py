@@ -175,6 +175,20 @@ class Belief:
     def _structures(self) -> Structures | None:
         return structures_of(self.plan)
 
+    def left_out(self, points: Floats) -> Floats:
+        """The variance of f at points that features leave out, beyond where people were asked.
+
+        Known where structures are weighed and actions are public.
+        """
+        newest = self.window.blocks[:1]
+        if self._structures is None or not newest or self.plan.decisions != "box":
+            return np.zeros(len(points))
+        shape, block = self.scales.shape, newest[0]
+        found = self._structures.mixture(
+            self._structures.shape(shape), self.precision, self.information
+        )
+        return self._structures.left_out(shape, found.weights, points, block.points, block.counts)
+
     @property
     def structures(self) -> dict[str, float]:
         """How likely each kind of structure is; nothing where the kernel is given."""

@@ -148,6 +148,14 @@ def served_by(belief: Believed) -> Posterior:
     return belief.weighed if isinstance(belief, Belief) else belief.posterior
 
 
+def margins(belief: Believed, points: Floats) -> Floats:
+    """Half the width of the 95% interval of f at each scaled point, in half-widths of rewards."""
+    variances = served_by(belief).variance(points)
+    if isinstance(belief, Belief):
+        variances = variances + belief.left_out(points)
+    return np.array([belief.margin(std) for std in np.sqrt(variances).tolist()])
+
+
 def _first_actions(plan: Plan, spread_out: Floats) -> Floats:
     """What fills the domain, or what the plan begins with."""
     if plan.explore is None and plan.start is None:

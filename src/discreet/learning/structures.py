@@ -58,8 +58,9 @@ class Structures:
     """The structures that a plan weighs: what each says of the coefficients, before any release."""
 
     plan: Plan
-    structures: tuple[Structure, ...]
+    kernel: Structured
     covariances: tuple[Floats, ...]
+    sizes: tuple[float, ...]
     level: Floats
 
     @classmethod
@@ -70,11 +71,18 @@ class Structures:
         tables = [_Functions.of(factor, features.inputs) for factor in features.factors]
         constant = _product([table.constant for table in tables], features)
         found: list[Floats] = []
+        sizes: list[float] = []
         for structure in kernel.structures:
             parts = [table.covariance(kernel, structure) for table in tables]
             whole = _product(parts, features)
-            found.append(whole / max(float(np.sum(whole * shape)), 1e-9))
-        return cls(plan, kernel.structures, tuple(found), constant)
+            sizes.append(max(float(np.sum(whole * shape)), 1e-9))
+            found.append(whole / sizes[-1])
+        return cls(plan, kernel, tuple(found), tuple(sizes), constant)
+
+    @property
+    def structures(self) -> tuple[Structure, ...]:
+        """The kernel's."""
+        return self.kernel.structures
 
     @property
     def amplitudes(self) -> tuple[float, ...]:
@@ -133,16 +141,42 @@ class Structures:
         self, shape: float | None, precision: Floats, information: Floats, *, wide: bool
     ) -> Posterior:
         """The Gaussian of the mixture; before any design the plan's own scale of f."""
-        found = self.mixture(self._shape(shape), precision, information, wide=wide)
+        found = self.mixture(self.shape(shape), precision, information, wide=wide)
         whole = cho_solve((cholesky(found.covariance, lower=True), True), np.eye(len(precision)))
         whole = (whole + whole.T) / 2
         return Posterior(self.plan.map, whole, whole @ found.mean)
+
+    def left_out(
+        self, shape: float | None, weights: Floats, points: Floats, asked: Floats, counts: Floats
+    ) -> Floats:
+        """Var[e(x) - mean of e where people were asked] at each point x.
+
+            f = phi theta + e,        Cov[e(x), e(x')] = k(x, x') - phi(x) K phi(x')
+
+        What features leave out, on average over where people were asked, was answered with the
+        rest; how it differs at x was not. `counts` says how often each of `asked` was.
+        """
+        phi, features = self.plan.map(points), self.plan.map(asked)
+        often = counts / counts.sum()
+        total = np.zeros(len(points))
+        each = weights.reshape(-1, len(self.amplitudes)) @ np.array(self.amplitudes)
+        parts = zip(self.structures, self.covariances, self.sizes, each, strict=True)
+        for structure, covariance, size, weight in parts:
+            if weight <= NEGLIGIBLE:
+                continue
+            own = self.kernel.under(structure, points[:1], points[:1])[0, 0] / size
+            own = own - np.sum((phi @ covariance) * phi, axis=1)
+            to = self.kernel.under(structure, points, asked) / size - phi @ covariance @ features.T
+            among = self.kernel.under(structure, asked, asked) / size
+            among = among - features @ covariance @ features.T
+            total += weight * np.maximum(own - 2.0 * (to @ often) + often @ among @ often, 0.0)
+        return self.shape(shape) * total
 
     def believed(
         self, shape: float | None, precision: Floats, information: Floats
     ) -> dict[str, float]:
         """How likely each kind of structure is, in words, the likeliest first."""
-        weights = self.mixture(self._shape(shape), precision, information).weights
+        weights = self.mixture(self.shape(shape), precision, information).weights
         shares: dict[str, float] = {}
         each = weights.reshape(-1, len(self.amplitudes)).sum(axis=1)
         for structure, weight in zip(self.structures, each, strict=True):
@@ -156,7 +190,8 @@ class Structures:
         roots = vectors * np.sqrt(signal * np.maximum(values, 0.0))
         return roots @ rng.standard_normal(len(values))
 
-    def _shape(self, shape: float | None) -> float:
+    def shape(self, shape: float | None) -> float:
+        """The variance of f: as the releases say, or before any, as the plan does."""
         return self.plan.signal_variance if shape is None else shape
 
 

@@ -4,7 +4,6 @@ Every epoch names the release before it and every release its epoch, so a record
 reordered or edited does not verify.
 """
 
-import math
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -27,6 +26,7 @@ from discreet.learning.next_epoch import (
     believed_before,
     holds_back,
     learn,
+    margins,
     open_epoch,
     served_by,
 )
@@ -237,8 +237,7 @@ class Study:
         else:
             point = self._highest(context)
         mean = float(posterior.mean(point)[0]) * plan.half_width + plan.centre
-        std = math.sqrt(float(posterior.variance(point)[0]))
-        spread = self.belief.margin(std) * plan.half_width
+        spread = float(margins(self.belief, point)[0]) * plan.half_width
         interval = (mean - spread, mean + spread)
         return Recommendation(plan.domain.decode(point[0]), mean, interval, chosen)
 
@@ -309,8 +308,8 @@ class Study:
             domain=canonical.digest(self.plan.domain),
             features=canonical.digest(self.plan.map),
             rewards=self.plan.rewards,
-            precision=self.posterior.precision,
-            information=self.posterior.information,
+            precision=self.posterior.precision / self.misfit,  # as unsure as its intervals are
+            information=self.posterior.information / self.misfit,
             releasable=public_data or (private and earlier),
         )
 

@@ -5,14 +5,12 @@ Names that a domain cannot have hold what is ours: `mean reward` is no coordinat
 
 import math
 
-import numpy as np
-
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.arrays import Floats
 from discreet.frames.table import Cell, Table
 from discreet.learning.epoch import Epoch
-from discreet.learning.next_epoch import Believed, served_by
+from discreet.learning.next_epoch import Believed, margins, served_by
 from discreet.privacy.encodings import Indexed
 
 
@@ -28,16 +26,14 @@ def epochs_table(plan: Plan, epochs: tuple[Epoch, ...], releases: tuple[Release,
 
 def posterior_table(plan: Plan, belief: Believed, points: Floats) -> Table:
     """Scaled points in natural units, the mean reward there and its 95% interval."""
-    posterior = served_by(belief)
-    means = posterior.mean(points) * plan.half_width + plan.centre
-    stds = np.sqrt(posterior.variance(points))
-    margins = np.array([belief.margin(std) for std in stds.tolist()]) * plan.half_width
+    means = served_by(belief).mean(points) * plan.half_width + plan.centre
+    around = margins(belief, points) * plan.half_width
     return Table(
         {
             **plan.domain.decode_all(points),
             "mean reward": means.tolist(),
-            "interval low": (means - margins).tolist(),
-            "interval high": (means + margins).tolist(),
+            "interval low": (means - around).tolist(),
+            "interval high": (means + around).tolist(),
         }
     )
 
