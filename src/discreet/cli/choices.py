@@ -34,6 +34,7 @@ PROBLEMS = (
     "dosing-3-correlated",
     "dosing-6-correlated",
     "arms",
+    "pricing",
 )
 
 

@@ -48,6 +48,8 @@ from discreet.privacy.reward import RewardEncoding
 SMALLEST_WIDTH = 1 / 64
 #: Shares of the budget tried for the gram matrix.
 SHARES = (0.1, 0.2, 0.3, 0.45, 0.65, 1.0)
+#: Numbers of directions that are tried under contexts.
+COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 #: The share of the variance of first answers that is taken for signal.
 SIGNAL_SHARE = 0.5
 #: First rewards, unclipped, whose mean square is above this share of the largest are at the ends.
@@ -81,11 +83,14 @@ class Spending:
     """How a budget is spent: studies have the usual way, experiments take parts of it away.
 
     Residuals are clipped at `width_in_stds` predictive standard deviations, and `directions` says
-    which ones a release over the whole box has.
+    which ones a release over the whole box has. Under contexts, `counts` are the numbers of
+    directions to choose from, and `learns_law` says whether grams move who is taken to come.
     """
 
     width_in_stds: float = 1.0
     directions: Callable[[Posterior, Prospect, float], Floats] = best_directions
+    counts: tuple[int, ...] = COUNTS
+    learns_law: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,9 +39,6 @@ from discreet.privacy.encodings import Encoding
 from discreet.privacy.looks import in_sight
 from discreet.privacy.moments import gram_of, upper_triangle
 
-#: Numbers of directions that are tried.
-COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
-
 
 @dataclass(frozen=True)
 class Answered:
@@ -122,7 +119,7 @@ class PersonalBelief(Belief):
         root = self.posterior.whitening.T
         basis = svd(root.T @ block.root, full_matrices=False)[0]
         most = min(MOST_DIRECTIONS, basis.shape[1])
-        counts = [count for count in COUNTS if count < most] + [most]
+        counts = sorted({min(count, most) for count in self.spending.counts})
         return [basis[:, :count].T @ root.T for count in counts]
 
     def _left(self, window: Window[CrowdBlock], encoding: DirectedEncoding) -> float:
@@ -177,6 +174,8 @@ class PersonalBelief(Belief):
         seen = [learnt._seen(encoding, block, age) for age, block in enumerate(blocks)]
         rows, columns = upper_triangle(r)
         variances = noise * np.where(rows == columns, 2.0, 1.0)
+        if not self.spending.learns_law:
+            return learnt
         return replace(learnt, law=self.law.told(gram[rows, columns], variances, seen))
 
     def _seen(self, encoding: Encoding, block: CrowdBlock, age: int) -> Seen:

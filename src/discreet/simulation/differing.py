@@ -1,4 +1,4 @@
-"""Benchmark problems where people differ: doses for private contexts, and arms.
+"""Benchmark problems where people differ: doses for private contexts, arms, and prices.
 
 Contexts are private, in [0, 1]^d, one a round; regret is against the best action for each person.
 What a problem has, and may have, is said by `worlds.Problem`.
@@ -153,3 +153,64 @@ class Arms:
     def answers(self, x: Floats, rng: np.random.Generator) -> Floats:
         """The answers to many actions."""
         return (rng.random(len(x)) < self.mean(x)).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Pricing:
+    """A price and a discount for people of three contexts; who buys pays.
+
+        worth = 0.35 + 0.5 c1 - 0.25 c1 c2 + 0.2 discount (1 - c3)
+        mean = price (1 - discount / 2) / (1 + exp((price - worth) / 0.08)),  Laplace noise of 0.1
+
+    Kept aside: nothing that learns was tuned on it.
+
+    >>> Pricing().mean(np.array([[0.0, 0.5, 0.5, 0.5, 0.5]])).tolist()
+    [0.0]
+    """
+
+    rewards: tuple[float, float] = (-0.5, 1.2)
+    kernel: Kernel = field(default_factory=lambda: SquaredExponential((0.3, 0.5, 1.0, 1.0, 1.0)))
+
+    @property
+    def domain(self) -> Box:
+        """Price, discount, and three contexts."""
+        ours: dict[str, tuple[float, float]] = {"price": (0.0, 1.0), "discount": (0.0, 1.0)}
+        names = ("c1", "c2", "c3")
+        return Box({**ours, **dict.fromkeys(names, (0.0, 1.0))}, context=names)
+
+    def decision_sets(self, count: int, rng: np.random.Generator) -> dict[str, Floats]:
+        """The contexts of so many people, by name."""
+        return dict(zip(("c1", "c2", "c3"), people(count, 3, "correlated", rng).T, strict=True))
+
+    def decision_set(self, rng: np.random.Generator) -> dict[str, Value]:
+        """One person's context."""
+        return {name: float(each[0]) for name, each in self.decision_sets(1, rng).items()}
+
+    def mean(self, x: Floats) -> Floats:
+        """The true mean at each row."""
+        price, discount, c1, c2, c3 = x.T
+        worth = 0.35 + 0.5 * c1 - 0.25 * c1 * c2 + 0.2 * discount * (1.0 - c3)
+        return price * (1.0 - discount / 2.0) / (1.0 + np.exp((price - worth) / 0.08))
+
+    def maximum_under(self, context: Mapping[str, Value]) -> float:
+        """The highest mean for one person."""
+        one = {name: np.array([value], np.float64) for name, value in context.items()}
+        return float(self.maxima_under(one)[0])
+
+    def maxima_under(self, contexts: Mapping[str, Floats]) -> Floats:
+        """The highest mean for each person, over a grid of offers."""
+        brought = np.column_stack([contexts[name] for name in ("c1", "c2", "c3")])
+        best = np.zeros(len(brought))
+        for discount in np.linspace(0.0, 1.0, 11):
+            for price in np.linspace(0.0, 1.0, 101):
+                offer = np.tile([price, discount], (len(brought), 1))
+                best = np.maximum(best, self.mean(np.column_stack([offer, brought])))
+        return best
+
+    def reward(self, x: Floats, rng: np.random.Generator) -> float:
+        """The mean at one point, plus noise."""
+        return float(self.answers(x[None, :], rng)[0])
+
+    def answers(self, x: Floats, rng: np.random.Generator) -> Floats:
+        """The answers to many actions."""
+        return self.mean(x) + rng.laplace(scale=0.1 / math.sqrt(2), size=len(x))

@@ -15,7 +15,7 @@ from discreet.arrays import Floats
 from discreet.domain.box import Box
 from discreet.errors import InvalidArgument
 from discreet.features.kernels import Kernel, Learned, SquaredExponential
-from discreet.simulation.differing import Arms, Dosing
+from discreet.simulation.differing import Arms, Dosing, Pricing
 from discreet.simulation.people import Problem
 from discreet.simulation.worlds import MakeProblem
 
@@ -246,6 +246,7 @@ PROBLEMS: dict[str, MakeProblem] = {
     "dosing-3-correlated": lambda rng: Dosing(3, "correlated"),
     "dosing-6-correlated": lambda rng: Dosing(6, "correlated"),
     "arms": lambda rng: Arms(),
+    "pricing": lambda rng: Pricing(),
 }
 
 

@@ -1,0 +1,212 @@
+"""What is promised of a plan that names no kernel, measured on problems with known answers.
+
+    python -m discreet.experiments.default_checks harm --runs 8
+    python -m discreet.experiments.default_checks coverage --runs 200 --resume coverage.jsonl
+    python -m discreet.experiments.default_checks arms --runs 24
+    python -m discreet.experiments.default_checks parts --runs 6
+
+*harm*: regret of short studies beside that of uniform play. *coverage*: how often the 95% interval
+at the recommended action holds the true mean, for one new person a run. *arms*: the second half of
+long studies; one that mostly plays an arm worse by 0.05 costs more than 0.025 a round there.
+*parts*: what the default costs with one of its parts taken away. Runs are finished lines of the
+file `--resume`, so a campaign goes on where it stopped; seeds are nobody's choice but the caller's.
+"""
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.agreement.plan import Plan
+from discreet.agreement.schedule import Exploration
+from discreet.errors import ShortHorizon
+from discreet.features.kernels import SquaredExponential, Structured
+from discreet.learning.belief import Spending
+from discreet.privacy.budget import JointDP
+from discreet.privacy.directed import MOST_DIRECTIONS
+from discreet.privacy.looks import ONE_LOOK
+from discreet.simulation.campaign import Campaign
+from discreet.simulation.differing import Dosing
+from discreet.simulation.play import Run, Setting, simulate, standard_error
+from discreet.simulation.prior_problem import Drawn
+from discreet.simulation.problems import find_problem
+from discreet.simulation.worlds import MakeProblem
+
+DELTA = 1e-6
+#: The problems of benchmarks, sections 1, 2 and 4.
+SHORT = [
+    "synthetic",
+    "camelback",
+    "styblinski-tang",
+    "michalewicz",
+    "hartmann6",
+    "arms",
+    "dosing-1",
+    "dosing-3",
+    "dosing-6",
+    "dosing-1-skewed",
+    "dosing-3-skewed",
+    "dosing-6-skewed",
+]
+#: Problems on which intervals are judged, and how many people come.
+JUDGED = {"prior": 4000, "dosing-3": 4000, "arms": 2000, "hartmann6": 4000}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Runs of one problem under one promise; an epsilon of None is uniform play."""
+
+    problem: str
+    epsilon: float | None
+    rounds: int
+    part: str = "the default"
+    changes: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
+    spending: Spending | None = None
+
+    def play(self, seed: int, run: int) -> Run:
+        """One of them."""
+        setting = Setting("random", self.rounds)
+        if self.epsilon is not None:
+            open_kernel = {"kernel": Structured(), **self.changes}
+            privacy = JointDP(self.epsilon, DELTA)
+            setting = Setting("joint", self.rounds, privacy=privacy, changes=open_kernel)
+        with warnings.catch_warnings(action="ignore", category=ShortHorizon):
+            return simulate(
+                _problem(self.problem), setting, seed=seed, run=run, spending=self.spending
+            )
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        level = "uniform play" if self.epsilon is None else f"epsilon = {self.epsilon:g}"
+        return f"{self.problem}, {level}, T = {self.rounds}, {self.part}"
+
+
+def _problem(name: str) -> MakeProblem:
+    if name != "prior":
+        return find_problem(name)
+    like = Dosing(3)
+    plan = Plan(like.domain, JointDP(8.0, DELTA), rewards=like.rewards, horizon=JUDGED["prior"])
+    return lambda rng: Drawn.draw(plan, 1, rng)
+
+
+def row_of(run: Run, number: int) -> dict[str, float]:
+    """What is kept of a run: regret in all and a round in the second half; who was covered."""
+    row = {"regret": float(run.regrets.sum())}
+    row["late"] = float(run.regrets[len(run.regrets) // 2 :].mean())
+    if run.study is None or run.study.plan.decisions == "candidates":
+        return row
+    domain = run.problem.domain
+    newcomer = np.random.Generator(np.random.Philox(number))
+    brought = run.problem.decision_set(newcomer)
+    best = run.study.best(context=brought if isinstance(brought, Mapping) else None)
+    action = np.array([[domain.coordinate(n).number(best.action[n]) for n in domain.names]])
+    truth, (low, high) = float(run.problem.mean(action)[0]), best.interval
+    middle, narrow = (low + high) / 2.0, (high - low) / 2.0 / np.sqrt(run.study.misfit)
+    row["covered"] = float(low <= truth <= high)
+    row["covered by the model alone"] = float(abs(truth - middle) <= narrow)
+    return row
+
+
+# -- the checks
+
+
+def _harm() -> Iterator[Cell]:
+    for rounds in (500, 2000):
+        for problem in SHORT:
+            for epsilon in (None, 0.3, 1.0, 3.0, 8.0):
+                yield Cell(problem, epsilon, rounds)
+
+
+def _coverage() -> Iterator[Cell]:
+    for problem, rounds in JUDGED.items():
+        for epsilon in (1.0, 8.0):
+            yield Cell(problem, epsilon, rounds)
+
+
+def _arms() -> Iterator[Cell]:
+    for epsilon in (8.0, 4.0, 1.0):
+        yield Cell("arms", epsilon, 20_000)
+
+
+def _parts() -> Iterator[Cell]:
+    whole = Cell("", 1.0, 0)
+    yield from _on_problems(whole)
+    one = {"kernel": SquaredExponential(0.5)}
+    yield from _on_problems(replace(whole, part="one kernel, no structures", changes=one))
+    yield from _on_problems(replace(whole, part="one look", changes={"looks": ONE_LOOK}))
+    draws = {"exploration": Exploration(0.3, 0.3)}
+    yield from _on_problems(replace(whole, part="no foresight", changes=draws))
+    for part, spending in {
+        "rewards clipped at their range": Spending(width_in_stds=np.inf),
+        "as many directions as there may be": Spending(counts=(MOST_DIRECTIONS,)),
+        "the law of who comes is not learnt": Spending(learns_law=False),
+    }.items():
+        yield from _on_problems(replace(whole, part=part, spending=spending))
+
+
+def _on_problems(cell: Cell) -> Iterator[Cell]:
+    for epsilon in (1.0, 8.0):
+        yield replace(cell, problem="dosing-3-skewed", epsilon=epsilon, rounds=4000)
+        yield replace(cell, problem="arms", epsilon=epsilon, rounds=2000)
+
+
+CHECKS: dict[str, Callable[[], Iterator[Cell]]] = {
+    "harm": _harm,
+    "coverage": _coverage,
+    "arms": _arms,
+    "parts": _parts,
+}
+
+
+def lines(check: str, runs: int, seed: int, resume: Path | None) -> Iterator[str]:
+    """What a check finds, a line a cell.
+
+    >>> next(lines("arms", 1, 0, None)).startswith("arms, epsilon = 8, T = 20000")
+    True
+    """
+    campaign = Campaign(resume, {"check": check, "seed": seed})
+    uniform: dict[tuple[str, int], float] = {}
+    for cell in CHECKS[check]():
+        rows = [
+            campaign.run(
+                f"{cell.name}, run {run}", lambda c=cell, r=run: row_of(c.play(seed, r), r)
+            )
+            for run in range(runs)
+        ]
+        regrets = np.array([row["regret"] for row in rows])
+        error = standard_error(regrets)
+        text = f"{cell.name}: {regrets.mean():.0f} ± {error or 0.0:.0f}, worst {regrets.max():.0f}"
+        text += f"; late {np.mean([r['late'] for r in rows]):.4f}"
+        text += f", worst {max(r['late'] for r in rows):.4f}"
+        if cell.epsilon is None:
+            uniform[cell.problem, cell.rounds] = float(regrets.mean())
+        if (cell.problem, cell.rounds) in uniform:
+            ratio = regrets.mean() / uniform[cell.problem, cell.rounds]
+            text += f"; {ratio:.2f} of uniform play"
+        for which in ("covered", "covered by the model alone"):
+            if which in rows[0]:
+                text += f"; {which} {np.mean([r[which] for r in rows]):.0%}"
+        yield text
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print what a check finds."""
+    parser = argparse.ArgumentParser(description="Measure what is promised of the default plan.")
+    parser.add_argument("check", choices=sorted(CHECKS))
+    parser.add_argument("--runs", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--resume", type=Path)
+    given = parser.parse_args(arguments)
+    for text in lines(given.check, given.runs, given.seed, given.resume):
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
