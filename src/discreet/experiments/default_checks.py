@@ -39,7 +39,11 @@ from discreet.simulation.worlds import MakeProblem
 
 DELTA = 1e-6
 #: The problems of benchmarks, sections 1, 2 and 4.
-SHORT = [
+SHORT = (
+    *("synthetic", "camelback", "styblinski-tang", "michalewicz", "hartmann6", "arms"),
+    *("dosing-1", "dosing-3", "dosing-6"),
+    *("dosing-1-skewed", "dosing-3-skewed", "dosing-6-skewed"),
+)
     "synthetic",
     "camelback",
     "styblinski-tang",
@@ -162,6 +166,10 @@ CHECKS: dict[str, Callable[[], Iterator[Cell]]] = {
     "arms": _arms,
     "parts": _parts,
 }
+
+
+def _kept(campaign: Campaign, cell: Cell, seed: int, run: int) -> dict[str, float]:
+    return campaign.run(f"{cell.name}, run {run}", lambda: row_of(cell.play(seed, run), run))
 
 
 def lines(check: str, runs: int, seed: int, resume: Path | None) -> Iterator[str]:
