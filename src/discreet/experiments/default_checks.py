@@ -44,19 +44,6 @@ SHORT = (
     *("dosing-1", "dosing-3", "dosing-6"),
     *("dosing-1-skewed", "dosing-3-skewed", "dosing-6-skewed"),
 )
-    "synthetic",
-    "camelback",
-    "styblinski-tang",
-    "michalewicz",
-    "hartmann6",
-    "arms",
-    "dosing-1",
-    "dosing-3",
-    "dosing-6",
-    "dosing-1-skewed",
-    "dosing-3-skewed",
-    "dosing-6-skewed",
-]
 #: Problems on which intervals are judged, and how many people come.
 JUDGED = {"prior": 4000, "dosing-3": 4000, "arms": 2000, "hartmann6": 4000}
 
@@ -181,12 +168,7 @@ def lines(check: str, runs: int, seed: int, resume: Path | None) -> Iterator[str
     campaign = Campaign(resume, {"check": check, "seed": seed})
     uniform: dict[tuple[str, int], float] = {}
     for cell in CHECKS[check]():
-        rows = [
-            campaign.run(
-                f"{cell.name}, run {run}", lambda c=cell, r=run: row_of(c.play(seed, r), r)
-            )
-            for run in range(runs)
-        ]
+        rows = [_kept(campaign, cell, seed, run) for run in range(runs)]
         regrets = np.array([row["regret"] for row in rows])
         error = standard_error(regrets)
         text = f"{cell.name}: {regrets.mean():.0f} ± {error or 0.0:.0f}, worst {regrets.max():.0f}"
