@@ -32,7 +32,7 @@ def test_evidence_is_that_of_a_dense_calculation():
     m, shape, noise = PLAN.map.dimension, 0.2, 0.3
     phi = PLAN.map(rng.random((15, 2)))
     values = rng.standard_normal(15)
-    found = structures.mixture(shape, phi.T @ phi / noise, phi.T @ values / noise)
+    found = structures.mixture(structures.parts(shape, phi.T @ phi / noise, phi.T @ values / noise))
     dense = np.array(
         [
             multivariate_normal.logpdf(values, cov=phi @ (L @ L.T) @ phi.T + noise * np.eye(15))
@@ -54,7 +54,7 @@ def test_a_mixture_is_less_sure_than_its_parts_where_they_disagree():
     structures, rng = structures_of(PLAN), np.random.default_rng(2)
     phi = PLAN.map(rng.random((30, 2)))
     information = phi.T @ np.sign(rng.standard_normal(30)) / 0.1
-    found = structures.mixture(0.2, phi.T @ phi / 0.1, information)
+    found = structures.mixture(structures.parts(0.2, phi.T @ phi / 0.1, information))
     within = np.zeros_like(found.covariance)
     for weight, root in zip(found.weights, structures._roots(0.2), strict=True):
         half = np.linalg.inv(np.eye(len(root)) + root.T @ phi.T @ phi @ root / 0.1)
@@ -106,7 +106,9 @@ def test_answers_tell_what_contexts_do(kind):
     points, weights = rng.random((300, 3)), dict[str, float]()
     for _ in range(12):
         theta = np.sqrt(0.2) * root @ rng.standard_normal(len(root))
-        believed = structures.believed(0.2, *told(lambda x, t=theta: PERSONAL.map(x) @ t, points))
+        believed = structures.believed(
+            structures.parts(0.2, *told(lambda x, t=theta: PERSONAL.map(x) @ t, points))
+        )
         for name, weight in believed.items():
             weights[name] = weights.get(name, 0.0) + weight / 12
     assert max(weights, key=weights.__getitem__) == words
@@ -114,12 +116,11 @@ def test_answers_tell_what_contexts_do(kind):
 
 def test_what_releases_are_made_by_is_wide_whatever_is_believed():
     structures, points = structures_of(PERSONAL), np.random.default_rng(4).random((60, 3))
-    precision, information = told(lambda x: -((x[:, 0] - 0.6) ** 2), points, noise=0.1)
-    served = structures.posterior(0.2, precision, information, wide=False)
-    wide = structures.posterior(0.2, precision, information, wide=True)
+    parts = structures.parts(0.2, *told(lambda x: -((x[:, 0] - 0.6) ** 2), points, noise=0.1))
+    served, wide = (structures.posterior(parts, wide=each) for each in (False, True))
     other = PERSONAL.map(np.array([[0.5, 0.0, 0.0]])) - PERSONAL.map(np.array([[0.5, 1.0, 1.0]]))
     assert wide.variance_of(other) > 2.0 * served.variance_of(other)
-    found = structures.mixture(0.2, precision, information, wide=True)
+    found = structures.mixture(parts, wide=True)
     narrow = [not structure.is_wide for structure in structures.structures]
     assert found.weights[narrow].max() == 0.0
 

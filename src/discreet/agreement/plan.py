@@ -62,9 +62,8 @@ class Plan(RewardUnits, IndexReports):
 
     - `domain`: where the function lives.
     - `kernel`: how smooth it is, with lengthscales in units of the scaled domain. By default nobody
-      needs to know: over the whole box structures and lengthscales are weighed by the releases (see
-      `Structured`), under contexts everything acts together, smoothly; what rests on one kernel,
-      and candidates, have `SquaredExponential()`.
+      needs to know: structures and lengthscales are weighed by the releases (see `Structured`);
+      what rests on one kernel, and candidates, have `SquaredExponential()`.
     - `rewards`: the public range that rewards are clipped to.
     - `privacy`: what is promised, `JointDP(epsilon, delta)`, `ShuffledDP(epsilon, delta)`, or
       `LocalDP(epsilon)` where nobody is trusted; `NonPrivate()` has to be written out. Under

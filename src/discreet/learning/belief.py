@@ -37,7 +37,7 @@ from discreet.learning.kernel_bank import Bank, Choice, bank_of
 from discreet.learning.policy import Policy
 from discreet.learning.posterior import Posterior
 from discreet.learning.search import public_points
-from discreet.learning.structures import Structures, structures_of
+from discreet.learning.structures import Parts, Structures, structures_of
 from discreet.learning.window import Block, Window
 from discreet.privacy.clipping import Residual
 from discreet.privacy.encodings import Encoding, Indexed
@@ -127,7 +127,7 @@ class Belief:
         Of several structures, the widest (see `structures`).
         """
         if self._structures is not None:
-            return self._mixed(self._structures, wide=True)
+            return self._structures.posterior(self._parts, wide=True)
         return Posterior(self.plan.map, self.prior + self.precision, self.information)
 
     @cached_property
@@ -135,10 +135,14 @@ class Belief:
         """The Gaussian over coefficients that people are served by: all structures, weighed."""
         if self._structures is None or not self._structures.some_are_narrow:
             return self.posterior
-        return self._mixed(self._structures, wide=False)
+        return self._structures.posterior(self._parts, wide=False)
 
-    def _mixed(self, structures: Structures, *, wide: bool) -> Posterior:
-        return structures.posterior(self.scales.shape, self.precision, self.information, wide=wide)
+    @cached_property
+    def _parts(self) -> Parts:
+        """What each structure makes of the releases."""
+        if self._structures is None:
+            raise TypeError("a plan that names a kernel has no structures")
+        return self._structures.parts(self.scales.shape, self.precision, self.information)
 
     @property
     def exploration(self) -> Exploration:
@@ -188,18 +192,17 @@ class Belief:
         newest = self.window.blocks[:1]
         if self._structures is None or not newest or self.plan.decisions != "box":
             return np.zeros(len(points))
-        shape, block = self.scales.shape, newest[0]
-        found = self._structures.mixture(
-            self._structures.shape(shape), self.precision, self.information
+        weights, block = self._structures.mixture(self._parts).weights, newest[0]
+        return self._structures.left_out(
+            self.scales.shape, weights, points, block.points, block.counts
         )
-        return self._structures.left_out(shape, found.weights, points, block.points, block.counts)
 
     @property
     def structures(self) -> dict[str, float]:
         """How likely each kind of structure is; nothing where the kernel is given."""
         if self._structures is None:
             return {}
-        return self._structures.believed(self.scales.shape, self.precision, self.information)
+        return self._structures.believed(self._parts)
 
     @property
     def _bank(self) -> Bank:

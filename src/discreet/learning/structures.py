@@ -54,6 +54,15 @@ class Mixture:
 
 
 @dataclass(frozen=True, eq=False)
+class Parts:
+    """Each structure's log evidence, its posterior mean and a root of its covariance, H^T H."""
+
+    evidence: Floats
+    means: Floats
+    halves: tuple[Floats, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Structures:
     """The structures that a plan weighs: what each says of the coefficients, before any release."""
 
@@ -107,42 +116,37 @@ class Structures:
             for amplitude in self.amplitudes
         )
 
-    def mixture(
-        self, shape: float, precision: Floats, information: Floats, *, wide: bool = False
-    ) -> Mixture:
-        """What is believed after releases that say this; `shape` is the variance of f.
-
-        `wide`: by the widest structures alone.
-        """
+    def parts(self, shape: float | None, precision: Floats, information: Floats) -> Parts:
+        """What each structure makes of releases that say this; `shape` is the variance of f."""
         m = len(information)
         evidence, means, halves = list[float](), list[Floats](), list[Floats]()
-        for number, root in enumerate(self._roots(shape)):
-            if wide and not self.structures[number // len(self.amplitudes)].is_wide:
-                evidence.append(-np.inf)
-                means.append(np.zeros(m))
-                halves.append(np.zeros((m, m)))
-                continue
+        for root in self._roots(self.shape(shape)):
             factor = cholesky(np.eye(m) + root.T @ precision @ root, lower=True)
             half = solve_triangular(factor, root.T, lower=True)
             told = half @ information
             evidence.append(0.5 * float(told @ told) - float(np.sum(np.log(np.diag(factor)))))
             means.append(half.T @ told)
             halves.append(half)
-        weights: Floats = np.exp(np.array(evidence) - max(evidence))
+        return Parts(np.array(evidence), np.array(means), tuple(halves))
+
+    def mixture(self, parts: Parts, *, wide: bool = False) -> Mixture:
+        """All structures weighed, or the widest alone."""
+        counts = [each.is_wide or not wide for each in self.structures]
+        evidence = np.where(np.repeat(counts, len(self.amplitudes)), parts.evidence, -np.inf)
+        weights: Floats = np.exp(evidence - evidence.max())
         weights /= weights.sum()
-        mean = weights @ np.array(means)
-        covariance = np.zeros((m, m))
-        for weight, own, half in zip(weights, means, halves, strict=True):
+        mean = weights @ parts.means
+        covariance = np.zeros((len(mean), len(mean)))
+        for weight, own, half in zip(weights, parts.means, parts.halves, strict=True):
             if weight > NEGLIGIBLE:
                 covariance += weight * (half.T @ half + np.outer(own - mean, own - mean))
         return Mixture(weights, mean, covariance)
 
-    def posterior(
-        self, shape: float | None, precision: Floats, information: Floats, *, wide: bool
-    ) -> Posterior:
-        """The Gaussian of the mixture; before any design the plan's own scale of f."""
-        found = self.mixture(self.shape(shape), precision, information, wide=wide)
-        whole = cho_solve((cholesky(found.covariance, lower=True), True), np.eye(len(precision)))
+    def posterior(self, parts: Parts, *, wide: bool) -> Posterior:
+        """The Gaussian of the mixture."""
+        found = self.mixture(parts, wide=wide)
+        m = len(found.mean)
+        whole = cho_solve((cholesky(found.covariance, lower=True), True), np.eye(m))
         whole = (whole + whole.T) / 2
         return Posterior(self.plan.map, whole, whole @ found.mean)
 
@@ -172,11 +176,9 @@ class Structures:
             total += weight * np.maximum(own - 2.0 * (to @ often) + often @ among @ often, 0.0)
         return self.shape(shape) * total
 
-    def believed(
-        self, shape: float | None, precision: Floats, information: Floats
-    ) -> dict[str, float]:
+    def believed(self, parts: Parts) -> dict[str, float]:
         """How likely each kind of structure is, in words, the likeliest first."""
-        weights = self.mixture(self.shape(shape), precision, information).weights
+        weights = self.mixture(parts).weights
         shares: dict[str, float] = {}
         each = weights.reshape(-1, len(self.amplitudes)).sum(axis=1)
         for structure, weight in zip(self.structures, each, strict=True):
