@@ -34,6 +34,7 @@ from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.correlation import BLT
 from discreet.privacy.encodings import INDEXED, EncodingChoice, EncodingName
 from discreet.privacy.looks import Looks
+from discreet.privacy.reward import MOST_DIRECTIONS
 from discreet.privacy.shuffled import ShuffledDP
 from discreet.privacy.streams import NoiseChoice
 
@@ -262,6 +263,8 @@ class Arguments(Protocol):
     def horizon(self) -> int | None: ...
     @property
     def features(self) -> FeatureMap | FeatureChoice: ...
+    @property
+    def directions(self) -> int | None: ...
 
 
 def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
@@ -328,6 +331,22 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
         if is_wrong:
             raise InvalidArgument(argument, expectation)
     return name
+
+
+def directions_of(plan: Arguments, features: FeatureMap, *, fill: bool) -> int | None:
+    """How many directions a release over the whole box has at most; None: one a feature.
+
+    Phases of elimination need every direction that their arms span.
+    """
+    joint = plan.encoding == "reward" and isinstance(plan.privacy, JointDP)
+    if plan.elimination is not None or not joint:
+        if plan.directions is not None and not isinstance(plan.privacy, NonPrivate):
+            words = "nothing but with JointDP and encoding='reward', without elimination"
+            raise InvalidArgument("directions", words)
+        return None
+    if plan.directions is not None:
+        return checks.count("directions", plan.directions)
+    return MOST_DIRECTIONS if fill and features.dimension > MOST_DIRECTIONS else None
 
 
 def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:
