@@ -510,6 +510,12 @@ def test_a_plan_cannot_be_changed():
         PLAN.map.terms[0] = 1
 
 
+@pytest.mark.parametrize(("dimension", "asks"), [(1, 10), (6, 60), (10, 100), (20, 100)])
+def test_without_privacy_a_box_of_many_coordinates_is_not_filled_for_ever(dimension, asks):
+    box = Box({f"x{i}": (0, 1) for i in range(dimension)})
+    assert _plan(domain=box).design_asks == asks
+
+
 # -- how many directions a release has
 
 

@@ -15,6 +15,7 @@ from discreet.agreement.prior import Prior
 from discreet.agreement.schedule import (
     Exploration,
     Schedule,
+    exact_schedule,
     index_schedule,
     joint_schedule,
     local_schedule,
@@ -376,7 +377,6 @@ def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Sche
     """Longer epochs where noise must be averaged out.
 
     Where it is correlated, in every round as in the paper; without end, less and less often.
-    Without privacy looking costs nothing but time, so often.
     """
     box = plan.decisions == "box"
     if plan.elimination is not None:
@@ -389,7 +389,7 @@ def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Sche
         told = index_variance(plan.privacy, box=plan.encoding == "interval")
         return index_schedule(told, plan, features)
     if mu is None:
-        return Schedule((10 if box else 5) * plan.domain.dimension, 1.1 if box else 1.05)
+        return exact_schedule(plan.domain, box=box)
     if isinstance(plan.privacy, LocalDP):
         return local_schedule(mu, plan.domain, features, box=box)
     if plan.encoding == "directed":
