@@ -170,6 +170,7 @@ def test_a_file_may_correlate_noise(tmp_path):
 
 
 LOOKED = """
+directions = 5
 looks = [0.8, 0.6]
 domain.coordinates.dose = [0, 10]
 privacy = { type = "JointDP", epsilon = 1.0, delta = 0.001 }
@@ -178,7 +179,7 @@ privacy = { type = "JointDP", epsilon = 1.0, delta = 0.001 }
 
 def looked_as_written():
     domain = Box({"dose": (0, 10)})
-    return Plan(domain=domain, privacy=JointDP(1.0, 0.001), looks=(0.8, 0.6))
+    return Plan(domain=domain, privacy=JointDP(1.0, 0.001), looks=(0.8, 0.6), directions=5)
 
 
 def test_a_file_may_look_again(tmp_path):

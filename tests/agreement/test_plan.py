@@ -24,6 +24,7 @@ from discreet.features.kernels import (
     Structured,
 )
 from discreet.privacy.budget import JointDP, LocalDP, NonPrivate
+from discreet.privacy.clipping import Residual
 from discreet.privacy.cost import PurePrivacy
 from discreet.privacy.encodings import ENCODINGS
 from discreet.privacy.fourier import FourierEncoding
@@ -507,6 +508,64 @@ def test_a_plan_cannot_be_changed():
         PLAN.horizon = 5
     with pytest.raises(ValueError, match="read-only"):
         PLAN.map.terms[0] = 1
+
+
+@pytest.mark.parametrize(("dimension", "asks"), [(1, 10), (6, 60), (10, 100), (20, 100)])
+def test_without_privacy_a_box_of_many_coordinates_is_not_filled_for_ever(dimension, asks):
+    box = Box({f"x{i}": (0, 1) for i in range(dimension)})
+    assert _plan(domain=box).design_asks == asks
+
+
+# -- how many directions a release has
+
+
+@pytest.mark.parametrize("bad", NOT_COUNTS)
+def test_directions_are_a_count(bad):
+    with pytest.raises(InvalidArgument, match="directions"):
+        _plan(privacy=JOINT, directions=bad)
+
+
+def test_new_plans_of_many_features_have_few_directions():
+    many = {"kernel": SquaredExponential(0.1), "privacy": JOINT}
+    plan = _plan(**many)
+    assert plan.map.dimension > 32
+    assert (plan.directions, plan.most_integers) == (32, 33)
+    assert "directions" not in plan.wording.arguments
+    few = _plan(kernel=Linear(), privacy=JOINT)
+    assert (few.directions, few.most_integers) == (None, few.map.dimension + 1)
+    for other in (
+        {"privacy": NonPrivate()},
+        {"privacy": LocalDP(0.5, 0.1)},
+        {"encoding": "fourier", "kernel": SquaredExponential(0.3)},
+        {"decisions": "candidates"},
+        {"confidence": "theory", "norm": 1.0, "noise_std": 0.1},
+    ):
+        assert _plan(**{**many, **other}).directions is None
+
+
+def test_directions_are_for_releases_along_them():
+    for other in ({"privacy": LocalDP(0.5, 0.1)}, {"privacy": JOINT, "encoding": "fourier"}):
+        with pytest.raises(InvalidArgument, match="directions"):
+            _plan(**other, directions=3)
+    with pytest.raises(InvalidArgument, match="directions"):
+        _plan(privacy=JOINT, directions=3, confidence="theory", norm=1.0, noise_std=0.1)
+    plan = _plan(privacy=JOINT, directions=3)
+    assert dataclasses.replace(plan, privacy=NonPrivate()).directions is None
+
+
+def test_a_plan_from_before_directions_pays_for_one_a_feature():
+    plan = _plan(kernel=SquaredExponential(0.1), privacy=JOINT)
+    data = canonical.encode(plan)
+    assert data.count(b'"directions":32') == 1
+    old = canonical.decode(Plan, data.replace(b'"directions":32,', b""))
+    m = old.map.dimension
+    assert (old.directions, old.most_integers) == (None, m + 1)
+    assert old.mu < plan.mu
+    every = RewardEncoding.fit(old.map, Residual(np.zeros(m), 1.0), old.mu, 1.0, 100)
+    assert old.allows(every)
+    assert not plan.allows(every)  # noise enough, but more integers than are paid for
+    assert plan.allows(dataclasses.replace(every, directions=np.eye(32, m)))
+    assert not plan.allows(dataclasses.replace(every, directions=np.eye(33, m)))
 
 
 # -- the local model

@@ -33,7 +33,8 @@ from discreet.simulation.problems import find_problem
 
 @pytest.mark.parametrize("way", CONTENDERS)
 def test_every_way_plays_and_a_trial_fixes_its_run(way):
-    problem = "camelback" if way == "elimination" else "synthetic"
+    box = way in ("elimination", "all directions")
+    problem = "camelback" if box else "synthetic"
     trial = Trial(problem, way, 1.0, 0.1, 30, seed=3, run=1)
     found = play(trial)
     assert 0.0 < found.regret < 30.0

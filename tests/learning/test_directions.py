@@ -5,12 +5,12 @@ import pytest
 
 from discreet.features.choose import choose
 from discreet.features.kernels import Learned, SquaredExponential
-from discreet.learning.directions import MOST, Prospect, _Gain, best_directions
+from discreet.learning.directions import Prospect, _Gain, best_directions
 from discreet.learning.inference import Clipped
 from discreet.learning.posterior import Posterior
 from discreet.learning.window import Block, Window
 from discreet.privacy.clipping import Noise, Residual
-from discreet.privacy.reward import RewardEncoding
+from discreet.privacy.reward import MOST_DIRECTIONS, RewardEncoding
 
 FEATURES = {
     "line": choose(SquaredExponential(0.15), widths=(1.0,), error=1e-2),
@@ -39,8 +39,9 @@ def _prospect(posterior, menu, counts, variance):
     return Prospect.of(posterior, window, posterior.precision, [line], variance)
 
 
-def _best(posterior, menu, counts, *, variance, noise):
-    return best_directions(posterior, _prospect(posterior, menu, counts, variance), noise=noise)
+def _best(posterior, menu, counts, *, variance, noise, most=MOST_DIRECTIONS):
+    ahead = _prospect(posterior, menu, counts, variance)
+    return best_directions(posterior, ahead, noise=noise, most=most)
 
 
 def _along(posterior, menu, directions):
@@ -87,10 +88,19 @@ def _compared(posterior, menu, counts, *, variance, noise):
 def test_every_action_is_carried_by_a_unit_vector(name, noise):
     posterior, menu, counts = _case(name, seed=0)
     directions = _best(posterior, menu, counts, variance=0.1, noise=noise)
-    assert directions.shape[0] <= min(MOST, posterior.features.dimension)
+    assert directions.shape[0] <= min(MOST_DIRECTIONS, posterior.features.dimension)
     assert directions.shape[1] == posterior.features.dimension
     lengths = np.linalg.norm(_along(posterior, menu, directions), axis=1)
     assert np.allclose(lengths, 1.0, rtol=0, atol=1e-12)
+
+
+def test_no_more_directions_are_found_than_a_plan_allows():
+    posterior, menu, counts = _case("square", seed=0)
+    shapes = [
+        _best(posterior, menu, counts, variance=0.1, noise=0.1, most=most).shape[0]
+        for most in (1, 3, 5)
+    ]
+    assert shapes == [1, 3, 5]
 
 
 @pytest.mark.parametrize("name", FEATURES)

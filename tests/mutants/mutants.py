@@ -377,6 +377,23 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "an epoch may have more directions than the plan pays for",
+        "agreement/plan.py",
+        "if encoding.size(self.map) > self.most_integers:",
+        "if False:",
+        (
+            "tests/agreement/test_plan.py::test_a_plan_from_before_directions_pays_for_one_a_feature",
+            "tests/trusted/test_custodian.py::test_an_epoch_with_more_directions_than_the_plan_pays_for_is_refused",
+        ),
+    ),
+    Mutant(
+        "a release is paid for as if it were one integer",
+        "agreement/plan.py",
+        "releases * self.most_integers * self.encode_with.slack",
+        "releases * self.encode_with.slack",
+        ("tests/promises/test_certified_levels.py::test_no_epsilon_is_said_that_is_not_proven",),
+    ),
+    Mutant(
         "an epoch's noise is taken on trust",
         "protocol/verifier.py",
         "    if not plan.allows(encoding, epoch.smallest_group):\n"

@@ -21,6 +21,7 @@ LINE, PAIR = Box({"dose": (0, 10)}), Box({"dose": (0, 10), "age": (18, 90)}, con
 SHAPES = {
     "reward, four looks": {"domain": LINE},
     "reward, one look": {"domain": LINE, "looks": (1.0,), "horizon": 1000},
+    "reward, few directions": {"domain": LINE, "directions": 2},
     "directed, four looks": {"domain": PAIR},
     "directed, one look": {"domain": PAIR, "looks": (1.0,)},
     "fourier": {
@@ -82,10 +83,17 @@ def gaussian(mu, epsilon):
     return mpmath.ncdf(mu / 2 - shift) - mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - shift)
 
 
+def integers(plan):
+    """How many a release has at most: of few directions, one each and the spread."""
+    if plan.directions is not None:
+        return plan.directions + 1
+    return plan.encode_with.most_integers(plan.map)
+
+
 def slack(plan):
     return (
         touched(plan)
-        * plan.encode_with.most_integers(plan.map)
+        * integers(plan)
         * mpmath.mpf(2) ** (-45 if plan.encoding == "directed" else -43)
     )
 
@@ -125,7 +133,20 @@ def test_what_is_said_without_the_slack_would_not_be_proven():
 def test_a_release_has_no_more_integers_than_were_paid_for(shape):
     plan = plan_of(shape, JointDP, 3.0, 1e-3, 1)
     noisy = np.count_nonzero(Bandit(plan).study.open_epoch.encoding.stds(plan.map))
-    assert 0 < noisy <= plan.encode_with.most_integers(plan.map)
+    assert 0 < noisy <= integers(plan)
+
+
+def test_a_plan_of_twenty_coordinates_is_certified():
+    """One integer a feature would leave less than half of delta."""
+    box = Box({f"x{i}": (0, 1) for i in range(20)})
+    plan = Plan(domain=box, privacy=JointDP(8.0, 1e-6), horizon=500)
+    assert plan.map.dimension > 300
+    with mpmath.workdps(50):
+        assert proven(plan, 8.0) <= 1e-6
+    encoding = Study(plan).next_epoch().encoding
+    assert encoding.size(plan.map) <= integers(plan) == 33
+    with pytest.raises(InvalidArgument, match="finite precision"):
+        Plan(domain=box, privacy=JointDP(8.0, 1e-6), horizon=500, directions=400)
 
 
 def test_the_slack_of_several_studies_is_paid_at_their_common_epsilon():

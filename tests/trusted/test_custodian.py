@@ -466,6 +466,26 @@ def test_a_weaker_epoch_is_refused_and_nobody_acts_under_it(kind, protect, encod
     wired.custodian.choose(ask_of(asks, kind))
 
 
+def test_an_epoch_with_more_directions_than_the_plan_pays_for_is_refused():
+    """Its noise is as strong as ever; finite precision of so many integers was not paid for."""
+    plan = make_plan(directions=3)
+    opening = Publisher(plan).opening
+    custodian = Custodian(plan, journal := ListJournal())
+    kept, m = list(journal.kept), plan.map.dimension
+    assert len(opening.epoch.encoding.directions) == 3 < m
+    for count in (4, m):
+        epoch = weakened(opening.epoch, directions=np.eye(count, m))
+        assert epoch.encoding.bound(plan.map) <= plan.mu * (1 + 1e-11)
+        assert not plan.allows(epoch.encoding)
+        with pytest.raises(Refused):
+            check_epoch(plan, epoch)
+        with pytest.raises(Refused):
+            custodian.open(Opening(opening.previous, epoch))
+    assert journal.kept == kept
+    custodian.open(opening)
+    custodian.choose(ask_of(0, "box"))
+
+
 def test_an_epochs_integers_leave_room_for_the_late_answers_of_others():
     """Its own few asks could never wrap around, but two to the 33 open rounds may be answered."""
     plan = make_plan(expire_after=1 << 33)

@@ -33,7 +33,7 @@ from discreet.agreement.plan_features import chosen_features
 from discreet.agreement.prior import Prior
 from discreet.agreement.resolve import MOST_ASKS, MOST_DRAWS, Confidence, Decisions
 from discreet.agreement.reward_units import RewardUnits
-from discreet.agreement.round_looks import looks_of, may_look_again, weights_of
+from discreet.agreement.round_looks import RoundLooks, looks_of, weights_of
 from discreet.agreement.schedule import Exploration, Schedule
 from discreet.agreement.wording import Wording
 from discreet.domain.box import Box
@@ -57,7 +57,7 @@ SIMULATED = "A simulation: nothing here is private. With real noise the plan wou
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(RewardUnits, IndexReports):
+class Plan(RewardUnits, IndexReports, RoundLooks):
     """Everything a study agrees on before it begins.
 
     - `domain`: where the function lives.
@@ -101,6 +101,8 @@ class Plan(RewardUnits, IndexReports):
       or the shares of its categories, or a public sample of which these are taken. **It is
       published with the plan: no participant's row belongs in it.**
     - `codewords`: of reports that are indices, how many there are to choose from.
+    - `directions`: over the whole box, how many a release has at most. Each has noise of finite
+      precision, which is paid for. By default 32, or one a feature where there are no more.
 
     >>> from discreet.domain.box import Box
     >>> plan = Plan(domain=Box({"dose": (0, 10)}), privacy=NonPrivate())
@@ -136,6 +138,7 @@ class Plan(RewardUnits, IndexReports):
     public_contexts: ContextLaws | None = field(default=None, metadata=canonical.OPTIONAL)
     elimination: Elimination | None = field(default=None, metadata=canonical.OPTIONAL)
     codewords: int | None = field(default=None, metadata=canonical.OPTIONAL)
+    directions: int | None = field(default=None, metadata=canonical.OPTIONAL)
     wording: Wording | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -197,6 +200,7 @@ class Plan(RewardUnits, IndexReports):
         self._resolve("elimination", resolve.elimination_of(self, fill=fill))
         self._resolve("encoding", resolve.encoding_of(self, self.map))
         self._resolve("codewords", codewords_of(self.codewords, self.encoding, fill=fill))
+        self._resolve("directions", resolve.directions_of(self, self.map, fill=fill))
         again = fill and not self.eliminates
         looks = looks_of(self.looks, self._encoding_name, self.privacy, fill=again)
         self._resolve("looks", looks)
@@ -323,8 +327,13 @@ class Plan(RewardUnits, IndexReports):
         releases *= len(self.looks or ONE_LOOK)
         if self.stream is not None:
             releases = min(releases * self.stream.touched, self.stream.releases)
-        integers = releases * self.encode_with.most_integers(self.map)
-        return privacy.certified(integers * self.encode_with.slack)
+        return privacy.certified(releases * self.most_integers * self.encode_with.slack)
+
+    @property
+    def most_integers(self) -> int:
+        """How many integers a release has at most: so many are paid for."""
+        most = self.encode_with.most_integers(self.map)
+        return most if self.directions is None else min(most, self.directions + 1)
 
     @cached_property
     def mu(self) -> float | None:
@@ -342,13 +351,16 @@ class Plan(RewardUnits, IndexReports):
         """Whether an epoch with this encoding keeps the promise; a hair is for rounding alone.
 
         `group`: how many asks the smallest group has, among which mixed reports hide.
-        Where noise is correlated all epochs have one encoding.
+        Where noise is correlated all epochs have one encoding. More integers than the plan pays for
+        would exceed the slack of `cost`.
         """
         if self.sends_indices or isinstance(encoding, Indexed):
             return self.allows_index(encoding, group)
         if self.mu is None:
             return True
         if type(encoding) is not self.encode_with or not encoding.is_noisy:
+            return False
+        if encoding.size(self.map) > self.most_integers:
             return False
         if self.correlated is not None:
             return self.correlated.allows(encoding)
@@ -374,7 +386,7 @@ class Plan(RewardUnits, IndexReports):
             self.buffers,
             releases=self._releases,
             privacy=self.privacy,
-            integers=self.encode_with.most_integers(self.map),
+            integers=self.most_integers,
         )
 
     @property
@@ -422,28 +434,6 @@ class Plan(RewardUnits, IndexReports):
         """How many asks fill the domain before what was learnt guides them."""
         schedule = _resolved(self.schedule)
         return schedule.first + (schedule.second or 0)
-
-    @property
-    def looks_again(self) -> bool:
-        """Whether a round is part of more than one release."""
-        return self.looks is not None and len(self.looks) > 1
-
-    def looks_from(self, first: int) -> Looks:
-        """How the rounds of the epoch after `first` asks count in its release and in the next ones.
-
-        Over the whole box the first epoch, which finds level and spread, is looked at once.
-        """
-        again = may_look_again(self._encoding_name, self.privacy)
-        again = again and (first > 0 or self.is_directed)
-        return self.looks or ONE_LOOK if again else ONE_LOOK
-
-    def most_rounds(self, first: int, length: int) -> int:
-        """How many rounds a release may sum, of an epoch of so many asks after `first`.
-
-        Late answers of earlier epochs come in, and rounds that are looked at again.
-        """
-        earlier = first if self.looks_again else 0
-        return length + (0 if self.is_local else self.expire_after) + earlier
 
 
 def _resolved(value: T | None) -> T:

@@ -15,6 +15,7 @@ from discreet.agreement.prior import Prior
 from discreet.agreement.schedule import (
     Exploration,
     Schedule,
+    exact_schedule,
     index_schedule,
     joint_schedule,
     local_schedule,
@@ -34,6 +35,7 @@ from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
 from discreet.privacy.correlation import BLT
 from discreet.privacy.encodings import INDEXED, EncodingChoice, EncodingName
 from discreet.privacy.looks import Looks
+from discreet.privacy.reward import MOST_DIRECTIONS
 from discreet.privacy.shuffled import ShuffledDP
 from discreet.privacy.streams import NoiseChoice
 
@@ -262,6 +264,8 @@ class Arguments(Protocol):
     def horizon(self) -> int | None: ...
     @property
     def features(self) -> FeatureMap | FeatureChoice: ...
+    @property
+    def directions(self) -> int | None: ...
 
 
 def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
@@ -330,6 +334,22 @@ def encoding_of(plan: Arguments, features: FeatureMap) -> EncodingName:
     return name
 
 
+def directions_of(plan: Arguments, features: FeatureMap, *, fill: bool) -> int | None:
+    """How many directions a release over the whole box has at most; None: one a feature.
+
+    Phases of elimination need every direction that their arms span.
+    """
+    joint = plan.encoding == "reward" and isinstance(plan.privacy, JointDP)
+    if plan.elimination is not None or not joint:
+        if plan.directions is not None and not isinstance(plan.privacy, NonPrivate):
+            words = "nothing but with JointDP and encoding='reward', without elimination"
+            raise InvalidArgument("directions", words)
+        return None
+    if plan.directions is not None:
+        return checks.count("directions", plan.directions)
+    return MOST_DIRECTIONS if fill and features.dimension > MOST_DIRECTIONS else None
+
+
 def _safest_encoding(plan: Arguments, features: FeatureMap) -> EncodingName:
     if plan.elimination is not None:
         return "reward"
@@ -357,7 +377,6 @@ def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Sche
     """Longer epochs where noise must be averaged out.
 
     Where it is correlated, in every round as in the paper; without end, less and less often.
-    Without privacy looking costs nothing but time, so often.
     """
     box = plan.decisions == "box"
     if plan.elimination is not None:
@@ -370,7 +389,7 @@ def schedule_of(plan: Arguments, features: FeatureMap, mu: float | None) -> Sche
         told = index_variance(plan.privacy, box=plan.encoding == "interval")
         return index_schedule(told, plan, features)
     if mu is None:
-        return Schedule((10 if box else 5) * plan.domain.dimension, 1.1 if box else 1.05)
+        return exact_schedule(plan.domain, box=box)
     if isinstance(plan.privacy, LocalDP):
         return local_schedule(mu, plan.domain, features, box=box)
     if plan.encoding == "directed":
@@ -410,5 +429,5 @@ def exploration_of(plan: Arguments) -> Exploration:
     if plan.decisions == "box":
         return Exploration(0.0, 0.7)
     if plan.decisions == "context" and plan.encoding == "directed":
-        return Exploration(0.0, 0.5, foresight=None if plan.horizon is None else True)
+        return Exploration(0.0, 0.7, foresight=None if plan.horizon is None else True)
     return Exploration(0.5, 0.5) if isinstance(plan.privacy, NonPrivate) else Exploration(0.3, 0.3)

@@ -1,12 +1,45 @@
-"""How a plan divides a round's budget over releases: what is refused, and what is filled in."""
+"""How a plan divides a round's budget over releases: what it says, refuses and fills in."""
 
 from typing import Any
 
 from discreet import checks
 from discreet.errors import InvalidArgument
-from discreet.privacy.budget import JointDP, NonPrivate, Privacy
-from discreet.privacy.encodings import EncodingName
-from discreet.privacy.looks import FOUR_LOOKS, Looks, check_looks
+from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy
+from discreet.privacy.encodings import EncodingChoice
+from discreet.privacy.looks import FOUR_LOOKS, ONE_LOOK, Looks, check_looks
+from discreet.privacy.shuffled import ShuffledDP
+
+
+class RoundLooks:
+    """The part of a plan that says in which releases a round counts."""
+
+    privacy: Privacy
+    encoding: EncodingChoice
+    looks: Looks | None
+    expire_after: int
+
+    @property
+    def looks_again(self) -> bool:
+        """Whether a round is part of more than one release."""
+        return self.looks is not None and len(self.looks) > 1
+
+    def looks_from(self, first: int) -> Looks:
+        """How the rounds of the epoch after `first` asks count in its release and in the next ones.
+
+        Over the whole box the first epoch, which finds level and spread, is looked at once.
+        """
+        again = may_look_again(self.encoding, self.privacy)
+        again = again and (first > 0 or self.encoding == "directed")
+        return self.looks or ONE_LOOK if again else ONE_LOOK
+
+    def most_rounds(self, first: int, length: int) -> int:
+        """How many rounds a release may sum, of an epoch of so many asks after `first`.
+
+        Late answers of earlier epochs come in, and rounds that are looked at again.
+        """
+        local = isinstance(self.privacy, LocalDP | ShuffledDP)
+        earlier = first if self.looks_again else 0
+        return length + (0 if local else self.expire_after) + earlier
 
 
 def weights_of(written: Any) -> Looks:
@@ -19,13 +52,13 @@ def weights_of(written: Any) -> Looks:
     return looks
 
 
-def may_look_again(encoding: EncodingName, privacy: Privacy) -> bool:
+def may_look_again(encoding: EncodingChoice, privacy: Privacy) -> bool:
     """Whether rounds may count less than once, in several releases: where that is proven."""
     return encoding in ("reward", "directed") and isinstance(privacy, JointDP)
 
 
 def looks_of(
-    looks: Looks | None, encoding: EncodingName, privacy: Privacy, *, fill: bool
+    looks: Looks | None, encoding: EncodingChoice, privacy: Privacy, *, fill: bool
 ) -> Looks | None:
     """How a round's budget is divided: by default over four releases where that is proven.
 

@@ -111,6 +111,8 @@ class Exploration:
 
 #: Over the whole box the first epochs take at most these shares of a horizon: learning begins.
 MOST_FIRST, MOST_SECOND = 0.1, 0.2
+#: Without privacy at most so many asks fill the whole box.
+MOST_FILLING = 100
 
 
 #: What people with contexts are asked at first, times mu: for level and spread, then for the shape.
@@ -126,6 +128,17 @@ class Asked(Protocol):
     def decisions(self) -> str | None: ...
     @property
     def horizon(self) -> int | None: ...
+
+
+def exact_schedule(domain: Box, *, box: bool) -> Schedule:
+    """Without privacy looking costs nothing but time, so often.
+
+    Over the whole box ten asks a coordinate fill the domain, and at most 100: no design fills a box
+    of many coordinates, and then what was learnt guides asks better.
+    """
+    if box:
+        return Schedule(min(10 * domain.dimension, MOST_FILLING), 1.1)
+    return Schedule(5 * domain.dimension, 1.05)
 
 
 def joint_schedule(

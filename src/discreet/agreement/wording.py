@@ -51,6 +51,7 @@ FILLED = frozenset(
         "looks",
         "elimination",
         "codewords",
+        "directions",
     )
 )
 

@@ -13,7 +13,7 @@ one constant for each problem, the best for it of a few that were tried (`TUNED`
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -42,6 +42,8 @@ from discreet.simulation.play import Setting, simulate
 from discreet.simulation.problems import CAMELBACK, MICHALEWICZ, STYBLINSKI_TANG, find_problem
 from discreet.simulation.worlds import MakeProblem
 
+#: More than any problem has features: a release has them all.
+EVERY_DIRECTION = 1 << 20
 #: Regret is kept after so many of the rounds, evenly spaced.
 POINTS = 32
 
@@ -137,10 +139,14 @@ def ours(
         directions=_every_direction if all_directions else best_directions,
     )
 
+    changes: dict[str, object] = {"looks": ONE_LOOK} if one_look else {}
+    if all_directions:
+        changes["directions"] = EVERY_DIRECTION
+
     def regrets(trial: Trial) -> Floats:
         return simulate(
             find_problem(trial.problem),
-            _setting(trial, encoding, local=local, one_look=one_look),
+            _setting(trial, encoding, changes, local=local),
             seed=trial.seed,
             run=trial.run,
             spending=spending,
@@ -149,8 +155,9 @@ def ours(
     return regrets
 
 
-def _setting(trial: Trial, encoding: EncodingChoice, *, local: bool, one_look: bool) -> Setting:
-    changes = {"looks": ONE_LOOK} if one_look else {}
+def _setting(
+    trial: Trial, encoding: EncodingChoice, changes: Mapping[str, object], *, local: bool
+) -> Setting:
     if math.isinf(trial.epsilon):
         return Setting("none", trial.rounds, encoding)
     if local:
@@ -160,7 +167,7 @@ def _setting(trial: Trial, encoding: EncodingChoice, *, local: bool, one_look: b
     return Setting("joint", trial.rounds, encoding, privacy=privacy, changes=changes)
 
 
-def _every_direction(posterior: Posterior, prospect: Prospect, noise: float) -> Floats:
+def _every_direction(posterior: Posterior, prospect: Prospect, noise: float, most: int) -> Floats:
     """In place of the best directions: all features as they are."""
     return np.eye(posterior.features.dimension)
 

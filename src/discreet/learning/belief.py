@@ -42,7 +42,7 @@ from discreet.learning.window import Block, Window
 from discreet.privacy.clipping import Residual
 from discreet.privacy.encodings import Encoding, Indexed
 from discreet.privacy.looks import in_sight
-from discreet.privacy.reward import RewardEncoding
+from discreet.privacy.reward import MOST_DIRECTIONS, RewardEncoding
 
 #: Residuals are never clipped more narrowly, in half-widths of the reward range.
 SMALLEST_WIDTH = 1 / 64
@@ -88,7 +88,7 @@ class Spending:
     """
 
     width_in_stds: float = 1.0
-    directions: Callable[[Posterior, Prospect, float], Floats] = best_directions
+    directions: Callable[[Posterior, Prospect, float, int], Floats] = best_directions
     counts: tuple[int, ...] = COUNTS
     learns_law: bool = True
 
@@ -288,7 +288,8 @@ class Belief:
         lines = self.lines(encoding.residual, window.blocks, self.posterior)
         prospect = Prospect.of(self.posterior, window, self.prior, lines, noise)
         released = self.plan.noise_of_sum(encoding, length).noise.cross
-        directions = self.spending.directions(self.posterior, prospect, released)
+        most = self.plan.directions or MOST_DIRECTIONS
+        directions = self.spending.directions(self.posterior, prospect, released, most)
         return replace(encoding, directions=directions)
 
     def expected(self, asks: int, policy: Policy) -> Posterior:

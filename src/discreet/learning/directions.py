@@ -24,8 +24,6 @@ from discreet.learning.inference import Clipped, along_lines
 from discreet.learning.posterior import Posterior
 from discreet.learning.window import Block, Window, gathered
 
-#: At most this many directions are released: under noise, more never paid.
-MOST = 32
 #: Directions mix at most this many principal ones.
 PRINCIPAL = 64
 #: Steps of the search.
@@ -92,14 +90,14 @@ class _Gain:
         return float(np.sum(gain * inverse)), self.basis.T @ (slope / lengths)
 
 
-def best_directions(posterior: Posterior, prospect: Prospect, noise: float) -> Floats:
-    """B, one direction a row, for `RewardEncoding`: g(x) = B phi(x) / ||B phi(x)||."""
+def best_directions(posterior: Posterior, prospect: Prospect, noise: float, most: int) -> Floats:
+    """B, one of at most so many directions a row: g(x) = B phi(x) / ||B phi(x)||."""
     spread = prospect.phi @ posterior.whitening.T
     left, singular, right = svd(spread, full_matrices=False)
     kept = max(1, int(np.sum(singular[:PRINCIPAL] > 1e-7 * singular[0])))
     left, singular, right = left[:, :kept], singular[:kept], right[:kept]
     gain = _Gain(left, prospect.useful, prospect.total, noise)
-    shape = (kept, min(MOST, kept))
+    shape = (kept, min(most, kept))
     begin = np.eye(*shape) * singular[:, None]
     scale = gain(begin)[0]
 

@@ -13,6 +13,10 @@ from discreet.privacy.moments import Moments
 from discreet.privacy.round_encoding import RoundEncoding
 from discreet.privacy.unit_directions import checked_directions, unit_along
 
+#: Releases have at most this many directions, unless a plan says otherwise: under noise, more
+#: never paid.
+MOST_DIRECTIONS = 32
+
 
 @dataclass(frozen=True, eq=False)
 class RewardEncoding(RoundEncoding):
@@ -70,7 +74,10 @@ class RewardEncoding(RoundEncoding):
 
     @staticmethod
     def most_integers(features: FeatureMap) -> int:
-        """At most m + 1 integers a round: directions beyond m could not differ."""
+        """At most m + 1 integers a round: directions beyond m could not differ.
+
+        A plan may say that there are fewer (`Plan.directions`).
+        """
         return features.dimension + 1
 
     def size(self, features: FeatureMap) -> int:
