@@ -25,7 +25,7 @@ from discreet import (
 )
 from discreet.errors import InvalidArgument
 from discreet.learning.next_epoch import learner
-from discreet.simulation.enough import MARGIN, PARTS, enough, people_needed
+from discreet.simulation.enough import LADDER, PARTS, SHARED, enough, people_needed, shares_of
 from discreet.simulation.enough_report import Enough, Goal, Need, listed, two_digits
 from discreet.simulation.forecast import foreseen, rounds_to_signal
 from discreet.simulation.without_contexts import restricted, sets_aside, without_contexts
@@ -78,26 +78,33 @@ def test_more_epsilon_never_takes_more_people(parts):
 def test_one_action_for_all_takes_fewer_people_than_telling_them_apart():
     found = enough(plan(), (0.1, 1, 8))
     for need in found.needs:
-        assert need.without_contexts < need.as_planned / 3
+        assert need.without_contexts < need.as_planned / 2
 
 
-def test_the_people_needed_are_twice_those_whose_release_explains_half():
-    given = plan(LINE, kernel=SquaredExponential(0.3))
+@pytest.mark.parametrize(
+    ("domain", "privacy", "times"),
+    [(LINE, JOINT, SHARED), (LINE, LocalDP(2.0), 1), (CONTEXT, JOINT, 1), (LINE, NonPrivate(), 1)],
+    ids=str,
+)
+def test_the_people_needed_are_those_whose_release_explains_half(domain, privacy, times):
+    given = plan(domain, kernel=SquaredExponential(0.3), privacy=privacy)
+    assert shares_of(given) == times
     exact, _ = rounds_to_signal(given, 10_000)
     for begin in (3, 600, 5000):
         found = people_needed(given, begin, 100_000)
-        assert exact <= found / MARGIN <= exact * (1 + 2 / PARTS) + 1
-    assert foreseen(given, learner(given), found // MARGIN) >= 0.5
-    assert people_needed(given, 3, MARGIN * exact - 2) is None
+        assert exact <= found / times <= exact * (1 + 2 / PARTS) + 1
+    assert foreseen(given, learner(given), found // times) >= 0.5
+    assert people_needed(given, 3, times * exact - 1) is None
 
 
 def test_a_level_that_is_found_is_enough_and_the_one_below_it_is_not():
     found = enough(plan(), (0.1, 8))
     level = found.epsilon_as_planned
     assert 0.1 < level < 8
-    assert counts(enough(plan(), (level,)))[0] <= 600 * (1 + 2 / PARTS)
-    below = {4.0: 3.0, 5.0: 4.0, 3.0: 2.0}[level]
-    assert counts(enough(plan(), (below,)))[0] > 600
+    below = max(each for each in LADDER if each < level)
+    few, many = counts(enough(plan(), (below, level)))[:2]
+    assert many <= 600 * (1 + 2 / PARTS)
+    assert few > 600
 
 
 def test_the_strongest_level_is_the_first_where_all_are_enough():

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
-#: With so many times fewer people than needed, not even all of them in one release would be heard.
+#: With so many times fewer people than needed, noise is most of what a study hears.
 HOPELESS = 2
 
 
@@ -31,12 +31,16 @@ class Goal:
 
     @property
     def action(self) -> str:
-        """What is chosen, in words.
+        """What is chosen, in words: a good dose, a good choice of minutes.
 
+        >>> Goal("box", ("dose",), (), False, None, 1).action
+        'dose'
         >>> Goal("box", ("dose", "pills"), (), False, None, 1).action
         'choice of dose and pills'
         """
-        return self.actions[0] if len(self.actions) == 1 else f"choice of {listed(self.actions)}"
+        names = listed(self.actions)
+        is_one = len(self.actions) == 1 and not names.endswith("s")
+        return names if is_one else f"choice of {names}"
 
     @property
     def as_planned(self) -> str:
@@ -179,7 +183,7 @@ class Enough:
         elif self.suffices(exact):
             yield (
                 f"No level was found at which {self._theirs} are enough to {words}: take more "
-                f"{self.goal.unit}. Without privacy {self._about(exact)} would be needed."
+                f"{self.goal.unit}. Without privacy they would be enough."
             )
         else:
             yield (
