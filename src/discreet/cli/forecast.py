@@ -25,6 +25,7 @@ from discreet.cli.console import (
     beside,
     blamed,
     check_picture,
+    check_places,
     give_or_take,
     print_whole,
     rounded_up,
@@ -115,6 +116,8 @@ def forecast_command(
     Example: discreet forecast --dimension 1 --lengthscale 0.3 --epsilon 0.5 --epsilon 5
     """
     check_picture(figure)
+    if resume is not None:
+        check_places(resume)  # before anything is said
     plain = {"--dimension": dimension, "--lengthscale": lengthscale}
     if plan is not None:
         refuse("--plan", **plain, **{"--problem": problem})

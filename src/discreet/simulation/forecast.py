@@ -63,6 +63,7 @@ def forecast(
     all.
 
     >>> from discreet.domain.box import Box
+    >>> from discreet.privacy.budget import JointDP
     >>> plan = Plan(domain=Box({"dose": (0, 10)}), privacy=JointDP(1.0, 1e-6), horizon=200)
     >>> found = forecast(plan, [1, 8], functions=2)
     >>> noisy, clear = found.private
