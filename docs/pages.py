@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import dedent
+from textwrap import dedent, fill
 
 from discreet.cli.program import app
 
@@ -23,6 +23,8 @@ DOCS = Path(__file__).parent
 SHELLS = ("", "sh", "console")
 #: Commands that take no time: they are run, too.
 CHEAP = {"inspect"}
+#: Longer lines of what a page shows are folded.
+WIDTH = 110
 VARIES = "<!-- numbers vary -->"
 FENCE = re.compile(
     r"^(?P<before>[^\n]*)\n(?P<margin> *)```(?P<language>[\w{}-]*)\n(?P<text>.*?)^(?P=margin)```$",
@@ -78,6 +80,14 @@ def run(page: Path) -> Iterator[tuple[Block, str, dict[str, object]]]:
         yield block, printed.getvalue(), names
 
 
+def folded(printed: str) -> str:
+    """What was printed, in lines that a page has room for."""
+    lines = (
+        fill(line, WIDTH) if len(line) > WIDTH else line.rstrip() for line in printed.split("\n")
+    )
+    return "\n".join(lines)
+
+
 def refresh(page: Path) -> None:
     """Run a page, and keep what it drew and the numbers of that same run."""
     text, said = page.read_text(encoding="utf-8"), ""
@@ -85,7 +95,7 @@ def refresh(page: Path) -> None:
         for block, printed, _ in run(page):
             if block.varies:
                 text = text.replace(f"```text\n{block.text}```", f"```text\n{said}```")
-            said = printed
+            said = folded(printed)
         for drawn in Path().glob("*.png"):
             shutil.copy(drawn, DOCS / "images" / drawn.name)
     page.write_text(text, encoding="utf-8")

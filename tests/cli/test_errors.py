@@ -190,7 +190,7 @@ def test_a_folder_that_may_not_be_written_is_refused_before_anything_is_played(r
     [
         ["demo", "--rounds", "100", "--figure", "/proc/demo.png"],
         ["demo", "--rounds", "100", "--export", "/proc/demo.json"],
-        ["forecast", "--rounds", "5", "--functions", "1", "--figure", "/proc/f.png"],
+        ["forecast", "--rounds", "5", "--functions", "1", "--figure", "/proc/f.png", "--json"],
     ],
     ids=" ".join,
 )

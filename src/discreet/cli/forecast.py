@@ -3,7 +3,7 @@
 import json
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -25,17 +25,19 @@ from discreet.cli.console import (
     beside,
     blamed,
     check_picture,
+    check_places,
     give_or_take,
     print_whole,
     rounded_up,
     rounds_progress,
 )
-from discreet.errors import InvalidArgument, LargeDelta
+from discreet.errors import InvalidArgument, LargeDelta, ShortHorizon
 
 if TYPE_CHECKING:  # heavy: loaded when used
     from discreet.agreement.plan import Plan
     from discreet.privacy.budget import JointDP, LocalDP
     from discreet.privacy.shuffled import ShuffledDP
+    from discreet.simulation.enough_report import Enough
     from discreet.simulation.forecast_report import Forecast, Outlook
 
 Trust = Literal["joint", "shuffled", "local"]
@@ -95,19 +97,27 @@ def forecast_command(
     seed: Annotated[int, typer.Option(min=0, help="Fixes functions, answers and noise.")] = 0,
     figure: Annotated[Path, typer.Option(help="Where to write the figure.")] = Path("forecast.png"),
     resume: Resume = None,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Only say whether the people are enough: takes seconds."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """What a study will cost and learn at each epsilon, before any data: to choose epsilon.
 
-    The study is that of a plan file, which flags go before; of a problem; or of a plain box.
+    First it says whether the people are enough, to tell them apart or for one action for all; then
+    it simulates what that costs. The study is that of a plan file, which flags go before; of a
+    problem; or of a plain box.
+
+    Example: discreet forecast --plan docs/examples/dosing.toml --quick
 
     Example: discreet forecast --plan docs/examples/dosing.toml --epsilon 1 --epsilon 8
 
     Example: discreet forecast --dimension 1 --lengthscale 0.3 --epsilon 0.5 --epsilon 5
     """
-    from discreet.simulation.forecast import forecast
-
     check_picture(figure)
+    if resume is not None:
+        check_places(resume)  # before anything is said
     plain = {"--dimension": dimension, "--lengthscale": lengthscale}
     if plan is not None:
         refuse("--plan", **plain, **{"--problem": problem})
@@ -119,22 +129,70 @@ def forecast_command(
         refuse("a plain box", **{"--set": changes})
         make = partial(plan_of_box, dimension or 2, lengthscale, rewards, candidates)
     study, levels = compared(make, model, epsilon, delta)
-    length = rounds or study.horizon or 1000
-    with rounds_progress() as bar, blamed(problem or ""):
-        task = bar.add_task("forecast", total=(len(levels) + 2) * functions * length)
-        found = forecast(
+    asked = Asked(
+        levels=levels,
+        delta=DELTA if delta is None and stated(study) is None else delta,
+        rounds=rounds or study.horizon or 1000,
+    )
+    source = {"problem": problem, "plan": None if plan is None else str(plan)}
+    with blamed(problem or ""):
+        counted = count_people(study, asked)
+    if not as_json:
+        typer.echo("\n".join(counted.sentences))
+    if quick:
+        if as_json:
+            typer.echo(json.dumps({**source, "enough": counted.to_dict()}))
+        return
+    found = simulated(
+        study, asked, problem or "", functions=functions, candidates=candidates, seed=seed,
+        resume=resume,
+    )  # fmt: skip
+    show_forecast(found, counted, source, figure, as_json=as_json)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which levels are compared, and for how many rounds."""
+
+    levels: set[float]
+    delta: float | None
+    rounds: int
+
+
+def count_people(study: "Plan", asked: Asked) -> "Enough":
+    """Whether the people are enough: computed, in seconds."""
+    from discreet.simulation.enough import enough
+
+    return enough(study, asked.levels, delta=asked.delta, rounds=asked.rounds)
+
+
+def simulated(
+    study: "Plan",
+    asked: Asked,
+    problem: str,
+    *,
+    functions: int,
+    candidates: int | None,
+    seed: int,
+    resume: Path | None,
+) -> "Forecast":
+    """What the levels cost, under a progress bar."""
+    from discreet.simulation.forecast import forecast
+
+    with rounds_progress() as bar, blamed(problem):
+        total = (len(asked.levels) + 2) * functions * asked.rounds
+        task = bar.add_task("forecast", total=total)
+        return forecast(
             study,
-            levels,
-            delta=DELTA if delta is None and stated(study) is None else delta,
+            asked.levels,
+            delta=asked.delta,
             functions=functions,
-            rounds=length,
+            rounds=asked.rounds,
             candidates=candidates or 25,
             seed=seed,
             resume=resume,
             advance=lambda n: bar.advance(task, n),
         )
-    source = {"problem": problem, "plan": None if plan is None else str(plan)}
-    show_forecast(found, source, figure, as_json=as_json)
 
 
 def refuse(beside_what: str, **options: object) -> None:
@@ -145,14 +203,20 @@ def refuse(beside_what: str, **options: object) -> None:
 
 
 def show_forecast(
-    found: "Forecast", source: dict[str, str | None], figure: Path, *, as_json: bool
+    found: "Forecast",
+    counted: "Enough",
+    source: dict[str, str | None],
+    figure: Path,
+    *,
+    as_json: bool,
 ) -> None:
     """The figure, and the table with its advice or one JSON object."""
     from discreet.cli.figures import forecast_figure
 
     forecast_figure(found, figure)
     if as_json:
-        typer.echo(json.dumps({**source, **found.to_dict(), "figure": str(figure)}))
+        whole = {**source, "enough": counted.to_dict(), **found.to_dict(), "figure": str(figure)}
+        typer.echo(json.dumps(whole))
         return
     print_whole(forecast_table(found))
     typer.echo(found.advice)
@@ -178,7 +242,8 @@ def compared(
         "local": LocalDP,
     }
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LargeDelta)  # the advice says it
+        for said in (LargeDelta, ShortHorizon):  # what the forecast says itself
+            warnings.simplefilter("ignore", said)
         plan = make(None)
         promise = stated(plan)
         usual = LEVELS if promise is None else [share * promise.epsilon for share in SHARES]

@@ -6,9 +6,7 @@ as good as the kernel, signal and noise that the plan assumes.
 """
 
 import math
-import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,17 +16,17 @@ import numpy as np
 from discreet import checks
 from discreet.agreement.plan import Plan
 from discreet.arrays import Floats
-from discreet.errors import InvalidArgument, LargeDelta
+from discreet.errors import InvalidArgument
 from discreet.learning.belief import Belief
 from discreet.learning.inference import expected_posterior
 from discreet.learning.next_epoch import learner, menu_only
 from discreet.learning.search import public_points
 from discreet.learning.study import Study
-from discreet.privacy.budget import JointDP, LocalDP, NonPrivate, Privacy, Protect
-from discreet.privacy.shuffled import ShuffledDP
+from discreet.privacy.budget import NonPrivate
 from discreet.simulation.campaign import Campaign
 from discreet.simulation.epochs import begin, play_study
 from discreet.simulation.forecast_report import Estimate, Forecast, Outlook
+from discreet.simulation.levels import levels_of, quiet, rounds_of, under
 from discreet.simulation.play import Curve, noise_of_first, regrets_shown
 from discreet.simulation.prior_problem import Drawn
 from discreet.simulation.worlds import World, generator_of
@@ -65,6 +63,7 @@ def forecast(
     all.
 
     >>> from discreet.domain.box import Box
+    >>> from discreet.privacy.budget import JointDP
     >>> plan = Plan(domain=Box({"dose": (0, 10)}), privacy=JointDP(1.0, 1e-6), horizon=200)
     >>> found = forecast(plan, [1, 8], functions=2)
     >>> noisy, clear = found.private
@@ -73,10 +72,10 @@ def forecast(
     """
     if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidArgument("plan", "a Plan")
-    length = _checked_rounds(plan, rounds)
+    length = rounds_of(plan, rounds)
     seed, functions = checks.whole("seed", seed), checks.count("functions", functions)
-    levels = _levels(plan, epsilons, delta)
-    plans = [_under(plan, privacy, length) for privacy in (*levels, NonPrivate())]
+    levels = levels_of(plan, epsilons, delta)
+    plans = [under(plan, privacy, length) for privacy in (*levels, NonPrivate())]
     count = checks.count("candidates", candidates)
     settings = {"seed": seed, "rounds": length, "candidates": count, "plan": plan.digest}
     stage = _Stage(Campaign(resume, {"forecast": settings}), length, advance)
@@ -193,7 +192,7 @@ class _Stage:
         """A study under a plan."""
 
         def played() -> _Played:
-            with _quiet():
+            with quiet():
                 study = begin(replace(plan, name=function.label))
             regrets, study = play_study(function.world(), study, self.rounds, self.advance)
             return _Played.of(regrets, function.problem.simple_regret(study))
@@ -269,65 +268,3 @@ def _epoch_lengths(plan: Plan, rounds: int) -> Iterator[int]:
     while asked < rounds:
         yield (length := plan.epoch_length(asked))
         asked += length
-
-
-def _levels(
-    plan: Plan, epsilons: Iterable[float], delta: float | None
-) -> Sequence[JointDP | LocalDP | ShuffledDP]:
-    """The promises to compare, strongest first; what they protect, and from whom, is the plan's."""
-    words = "a sequence of positive numbers"
-    if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidArgument("epsilons", words)
-    wanted = sorted({checks.number("epsilons", epsilon, above=0.0) for epsilon in epsilons})
-    given = plan.privacy
-    if not isinstance(given, NonPrivate):
-        delta = given.delta if delta is None else delta
-        return [replace(given, epsilon=epsilon, delta=delta) for epsilon in wanted]
-    if wanted and delta is None:
-        raise InvalidArgument("delta", "a probability: a plan without privacy has none")
-    protect: Protect = "rewards" if plan.public_decisions else "decisions"
-    return [JointDP(epsilon, delta or 0.0, protect) for epsilon in wanted]
-
-
-def _under(plan: Plan, privacy: Privacy, rounds: int) -> Plan:
-    """The same plan under other privacy; what is left to defaults follows it."""
-    joint = isinstance(privacy, JointDP)
-    independent = {} if joint else dict.fromkeys(("noise", "confidence", "norm"))
-    with _quiet():
-        default = replace(
-            plan,
-            schedule=None,
-            exploration=None,
-            encoding="auto",
-            looks=None,
-            buffers=None,
-            codewords=None,
-        )
-        indices = plan.sends_indices and not isinstance(privacy, NonPrivate)
-        return replace(
-            plan,
-            **independent,
-            buffers=None if default.buffers == plan.buffers or not joint else plan.buffers,
-            privacy=privacy,
-            horizon=rounds,
-            schedule=None if default.schedule == plan.schedule else plan.schedule,
-            exploration=None if default.exploration == plan.exploration else plan.exploration,
-            encoding="auto" if default.encoding == plan.encoding else plan.encoding,
-            looks=None if default.looks == plan.looks or not joint else plan.looks,
-            codewords=plan.codewords if indices and default.codewords != plan.codewords else None,
-        )
-
-
-def _checked_rounds(plan: Plan, rounds: int | None) -> int:
-    wanted = plan.horizon if rounds is None else rounds
-    if wanted is None:
-        raise InvalidArgument("rounds", "a whole number: the plan has no horizon")
-    return checks.count("rounds", wanted)
-
-
-@contextmanager
-def _quiet() -> Generator[None]:
-    """The plan itself has warned of a large delta, and the advice does."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LargeDelta)
-        yield
