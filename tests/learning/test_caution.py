@@ -88,8 +88,8 @@ def test_draws_differ_by_what_can_still_be_learnt_and_no_more():
 def test_new_plans_with_contexts_and_a_horizon_have_foresight():
     known = Plan(PEOPLE, JointDP(3.0, 1e-6), horizon=4000)
     open_ended = Plan(PEOPLE, JointDP(3.0, 1e-6))
-    assert known.exploration == Exploration(0.0, 0.7, foresight=True)
-    assert open_ended.exploration == Exploration(0.0, 0.7)
+    assert known.exploration == Exploration(0.0, 0.5, foresight=True)
+    assert open_ended.exploration == Exploration(0.0, 0.5)
 
 
 def test_foresight_is_there_or_not():

@@ -429,5 +429,5 @@ def exploration_of(plan: Arguments) -> Exploration:
     if plan.decisions == "box":
         return Exploration(0.0, 0.7)
     if plan.decisions == "context" and plan.encoding == "directed":
-        return Exploration(0.0, 0.7, foresight=None if plan.horizon is None else True)
+        return Exploration(0.0, 0.5, foresight=None if plan.horizon is None else True)
     return Exploration(0.5, 0.5) if isinstance(plan.privacy, NonPrivate) else Exploration(0.3, 0.3)
