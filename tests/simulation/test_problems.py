@@ -73,9 +73,10 @@ def cube(count, dimension, seed=0):
 DOSINGS = {name for name in PROBLEMS if name.startswith("dosing-")}
 
 
-def test_there_are_the_problems_of_the_benchmarks_and_one_kept_aside():
+def test_there_are_the_problems_of_the_benchmarks_and_two_kept_aside():
     assert len(DOSINGS) == 8
-    assert set(PROBLEMS) == {"synthetic", *FUNCTIONS, "ridges", "hartmann6", "arms", *DOSINGS}
+    aside = {"ridges", "pricing"}
+    assert set(PROBLEMS) == {"synthetic", *FUNCTIONS, "hartmann6", "arms", *DOSINGS} | aside
     for name, make in PROBLEMS.items():
         problem = make(generator())
         assert all(hasattr(problem, part) for part in PARTS)
@@ -234,7 +235,7 @@ def test_a_function_that_makes_a_problem_is_found(own):
     [
         (
             "camel",
-            "one of synthetic, camelback, styblinski-tang, .* dosing-1, .* arms, or module:name",
+            "one of synthetic, camelback, styblinski-tang, .* dosing-1, .* pricing, or module:name",
         ),
         ("no_such_module:parabola", "No module named 'no_such_module'"),
         ("own_problems:missing", "no attribute 'missing'"),
