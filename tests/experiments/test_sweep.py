@@ -34,7 +34,7 @@ def swept():
 @pytest.fixture(scope="module")
 def cluster(swept):
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
     ) as found:
         yield found.scheduler_address
 
