@@ -31,7 +31,7 @@ SHARES = (0.0, 0.5, 0.9)
 #: The lengthscale of contexts, times the root of their number, as distances between people grow.
 CONTEXT_SCALE = 0.5
 #: What contexts may do, and the share of each one's kernel that is constant.
-ALONE = {
+CONTEXT_SHARES = {
     "contexts act together": 0.0,
     "each context acts by itself": 0.9,
     "contexts do not matter": 1.0,
@@ -58,7 +58,7 @@ class Structure:
         >>> Structure(0.5, 0.0, context_scale=1.0, context_share=1.0).words
         'contexts do not matter'
         """
-        for words, share in ALONE.items():
+        for words, share in CONTEXT_SHARES.items():
             if share == self.context_share:
                 return words
         return "nearly a sum over coordinates" if self.share > 0.5 else "coordinates act together"
@@ -107,7 +107,7 @@ class Structured:
         scale = CONTEXT_SCALE * math.sqrt(len(self.contexts))
         return tuple(
             Structure(own, 0.0, scale, share)
-            for own, share in itertools.product(ACTION_SCALES, ALONE.values())
+            for own, share in itertools.product(ACTION_SCALES, CONTEXT_SHARES.values())
         )
 
     @property

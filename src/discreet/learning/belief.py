@@ -233,9 +233,11 @@ class Belief:
         return self.plan.map(policy.menu).mean(axis=0)
 
     def tellable(self, asks: int, policy: Policy) -> Floats:
-        """A root of how the mean of f may still change by asks under a policy, R R^T.
+        """A root R of how the mean of f may still change.
 
-        R R^T = Cov now - Cov after them
+            R R^T = Cov now - Cov after so many asks under a policy
+
+        What stays unknown after them is no part of it.
         """
         change = self.posterior.covariance - self.expected(asks, policy).covariance
         values, vectors = np.linalg.eigh((change + change.T) / 2)

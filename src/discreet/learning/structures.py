@@ -168,8 +168,7 @@ class Structures:
         for structure, covariance, size, weight in parts:
             if weight <= NEGLIGIBLE:
                 continue
-            own = self.kernel.under(structure, points[:1], points[:1])[0, 0] / size
-            own = own - np.sum((phi @ covariance) * phi, axis=1)
+            own = 1.0 / size - np.sum((phi @ covariance) * phi, axis=1)  # k(x, x) = 1
             to = self.kernel.under(structure, points, asked) / size - phi @ covariance @ features.T
             among = self.kernel.under(structure, asked, asked) / size
             among = among - features @ covariance @ features.T
