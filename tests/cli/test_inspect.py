@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from tests.support.places import TESTS
 
 from discreet import (
     Additive,
@@ -487,3 +488,33 @@ def test_a_posterior_is_of_a_study_that_has_released_something(run, tmp_path):
     assert (code, "released something" in err) == (2, True)
     assert not (tmp_path / "posterior.csv").exists()
     assert run("inspect", "study.json", "--table", "folder/that/is/not.csv")[0] == 2
+
+
+# -- a kernel that is left open
+
+
+def test_what_the_releases_say_of_the_function_and_of_contexts_is_said(run, tmp_path):
+    domain = Box({"dose": DOSE, "age": AGE, "size": (0, 1)}, context=["age", "size"])
+    plan = Plan(domain, NonPrivate(), horizon=80)
+    with Bandit(plan, tmp_path / "study.db") as bandit:
+        for number in range(80):
+            context = {"age": 18.0 + 37 * number % 72, "size": 0.7 * number % 1}
+            trial = bandit.ask(context=context)
+            bandit.tell(trial, 1.0 - abs(trial.action["dose"] / 10 - (context["age"] - 18) / 72))
+        study = bandit.study
+    code, out, _ = run("inspect", "study.db")
+    assert code == 0
+    for words, share in study.structures.items():
+        assert f"{words} ({share:.0%})" in out
+    first, second = study.needed_contexts.items()
+    assert first[0] == "age"
+    assert f"How likely each context matters: age ({first[1]:.0%}), size ({second[1]:.0%})." in out
+    found = json.loads(run("inspect", "study.db", "--json")[1])
+    assert found["needed_contexts"] == study.needed_contexts
+
+
+def test_where_all_contexts_matter_or_none_no_chance_of_each_is_said(run):
+    export = TESTS / "stored" / "personal" / "study.json"
+    _, out, _ = run("inspect", export)
+    assert "contexts act together (99%)" in out
+    assert "each context matters" not in out

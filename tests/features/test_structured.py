@@ -1,6 +1,8 @@
 """The kernel of a plan that names none: its structures, and the features they share."""
 
 import dataclasses
+import itertools
+import math
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from discreet import (
 from discreet.errors import InvalidArgument
 from discreet.features.kernels import Learned
 from discreet.features.products import ProductFeatures
+from discreet.features.structured import MOST_SETS
 from discreet.storage import canonical
 
 PRIVATE = JointDP(epsilon=3.0, delta=1e-6)
@@ -51,7 +54,7 @@ def test_under_contexts_structures_say_what_contexts_do():
     assert isinstance(kernel, Structured)
     assert kernel.contexts == tuple(domain.columns(f"c{j}") for j in range(4))
     kinds = {structure.words: structure for structure in kernel.structures}
-    assert len(kinds) == 3
+    assert len(kinds) == 4
     alike = kinds["contexts do not matter"]
     assert kernel.part(alike, domain.columns("c0")) == (SquaredExponential(1.0), 1.0)
     assert kernel.part(alike, domain.columns("dose")) == (SquaredExponential(0.5), 0.0)
@@ -105,3 +108,58 @@ def test_features_of_all_structures_keep_within_the_unit_ball(contexts):
     plan = Plan(Box(names, context=[f"x{j}" for j in contexts]), PRIVATE, horizon=2000)
     phi = plan.map(np.random.default_rng(1).random((200, 4)))
     assert np.square(phi).sum(axis=1).max() <= 1.0 + 1e-12
+
+
+def test_with_several_contexts_some_may_matter_and_others_not():
+    names = {"dose": (0, 1), **{f"c{j}": (0, 1) for j in range(3)}}
+    domain = Box(names, context=["c0", "c1", "c2"])
+    kernel = Plan(domain, PRIVATE, horizon=500).kernel
+    assert kernel.selects
+    sets = {structure.idle for structure in kernel.structures if structure.idle}
+    columns = [domain.columns(f"c{j}") for j in range(3)]
+    assert sets == {idle for n in (1, 2) for idle in itertools.combinations(columns, n)}
+    some = next(each for each in kernel.structures if each.idle == (columns[2],))
+    assert kernel.part(some, columns[2])[1] == 1.0
+    assert kernel.part(some, columns[0])[1] == 0.0
+    assert not some.is_wide
+    assert (some.needs(columns[0]), some.needs(columns[2])) == (True, False)
+
+
+def test_one_context_matters_or_does_not():
+    kernel = Plan(
+        Box({"dose": (0, 1), "age": (0, 1)}, context=["age"]), PRIVATE, horizon=500
+    ).kernel
+    assert kernel.selects is None
+
+
+@pytest.mark.parametrize("contexts", [2, 6, 7, 12, 40])
+def test_no_more_sets_of_contexts_are_tried_than_can_be_weighed(contexts):
+    kernel = Structured(contexts=tuple((j,) for j in range(contexts)), selects=True)
+    assert len(kernel.structures) <= 6 + 2 * MOST_SETS
+    sizes = [contexts - len(each.idle) for each in kernel.structures if each.idle]
+    full = {size for size in sizes if sizes.count(size) == 2 * math.comb(contexts, size)}
+    assert full == set(sizes) == set(range(1, 1 + len(full)))
+
+
+def test_sets_of_as_many_contexts_are_together_as_likely_as_one_structure():
+    kernel = Structured(contexts=((1,), (2,), (3,), (4,)), selects=True)
+    weights, kinds = kernel.weights, kernel.structures
+    assert sum(weights) == pytest.approx(1.0)
+    whole = weights[0]
+    for size in (1, 2, 3):
+        some = [w for w, each in zip(weights, kinds, strict=True) if len(each.idle) == size]
+        assert sum(some) == pytest.approx(2 * whole)  # in both lengthscales
+
+
+def test_a_kernel_that_does_not_select_is_stored_as_before_any_did():
+    before = Structured(contexts=((1,), (2,)))
+    assert b"selects" not in canonical.encode(before)
+    assert len(before.structures) == 6
+    after = dataclasses.replace(before, selects=True)
+    assert canonical.decode(Structured, canonical.encode(after)) == after
+
+
+@pytest.mark.parametrize("arguments", [{"selects": False}, {"selects": True, "contexts": ((1,),)}])
+def test_selecting_needs_contexts_to_select_from(arguments):
+    with pytest.raises(InvalidArgument, match="selects"):
+        Structured(**arguments)

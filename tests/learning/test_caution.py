@@ -78,7 +78,7 @@ def test_draws_differ_by_what_can_still_be_learnt_and_no_more():
     sizes = []
     for asks in (10, 100, 1000, 100_000):
         root = belief.tellable(asks, everywhere)
-        left = belief.posterior.covariance - root @ root.T
+        left = belief.posterior.covariance - root.T @ root
         assert np.linalg.eigvalsh(left).min() > -1e-6 * np.trace(belief.posterior.covariance)
         sizes.append(float(np.sum(np.square(root))))
     assert sizes == sorted(sizes)
@@ -88,7 +88,7 @@ def test_draws_differ_by_what_can_still_be_learnt_and_no_more():
 def test_new_plans_with_contexts_and_a_horizon_have_foresight():
     known = Plan(PEOPLE, JointDP(3.0, 1e-6), horizon=4000)
     open_ended = Plan(PEOPLE, JointDP(3.0, 1e-6))
-    assert known.exploration == Exploration(0.0, 0.5, foresight=True)
+    assert known.exploration == Exploration(0.0, 0.4, foresight=True, bold=3.0)
     assert open_ended.exploration == Exploration(0.0, 0.5)
 
 

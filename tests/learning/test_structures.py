@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 from discreet import Bandit, Box, JointDP, NonPrivate, Plan, Simulation
 from discreet.learning.belief import Belief
 from discreet.learning.personal_belief import PersonalBelief
-from discreet.learning.structures import structures_of
+from discreet.learning.structures import Asked, structures_of
 
 DOMAIN = Box({"dose": (0, 1), "rate": (0, 1)})
 PLAN = Plan(DOMAIN, JointDP(epsilon=3.0, delta=1e-6), horizon=1000)
@@ -133,3 +133,56 @@ def test_with_few_people_who_differ_little_everyone_gets_nearly_the_same():
     ages = np.array([[0.5, 0.1, 0.5], [0.5, 0.9, 0.5]])
     served, wide = (np.ptp(each.mean(ages)) for each in (belief.weighed, belief.posterior))
     assert served < wide
+
+
+def test_answers_tell_which_contexts_matter():
+    points = np.random.default_rng(6).random((400, 3))
+    structures = structures_of(PERSONAL)
+    parts = structures.parts(
+        0.2, *told(lambda x: -((x[:, 0] - 0.2 - 0.6 * x[:, 1]) ** 2), points, noise=0.1)
+    )
+    needed = structures.needed(parts)
+    assert list(needed) == ["age", "weight"]
+    assert needed["age"] > 0.99
+    assert needed["weight"] < 0.3
+
+
+def test_before_any_release_each_context_matters_as_likely_as_the_others():
+    needed = PersonalBelief.before(PERSONAL).needed
+    assert needed["age"] == pytest.approx(needed["weight"])
+    assert needed["age"] == pytest.approx(2.5 / 4)  # together, alone, and half of one of the two
+
+
+# -- what features leave out
+
+
+def test_what_is_left_out_is_how_far_a_fit_of_the_features_is_from_the_function():
+    """Functions drawn with all that features leave out, fitted where people were asked."""
+    names = [f"c{j}" for j in range(5)]
+    domain = Box({"dose": (0, 1), **dict.fromkeys(names, (0, 1))}, context=names)
+    plan = Plan(domain, JointDP(8.0, 1e-6), horizon=2000)
+    structures, rng = structures_of(plan), np.random.default_rng(7)
+    asked, points = rng.random((600, 6)), rng.random((6, 6))
+    features, phi = plan.map(asked), plan.map(points)
+    everything = np.concatenate([asked, points])
+    one = np.eye(len(structures.structures))[0]
+    gram = plan.kernel.under(structures.structures[0], everything, everything)
+    gram /= structures.sizes[0]
+    root = np.linalg.cholesky(gram + 1e-9 * np.eye(len(gram)))
+    f = root @ rng.standard_normal((len(gram), 4000))
+    fit = np.linalg.lstsq(features, f[:600], rcond=None)[0]
+    expected = np.square(f[600:] - phi @ fit).mean(axis=1)
+    everyone = Asked(asked, np.full(600, 1 / 600), np.eye(plan.map.dimension))
+    found = structures.left_out(1.0, one, points, everyone)
+    assert np.abs(found / expected - 1.0).max() < 0.25
+
+
+def test_what_was_not_answered_is_left_out_whole():
+    structures, rng = structures_of(PERSONAL), np.random.default_rng(8)
+    points, m = rng.random((5, 3)), PERSONAL.map.dimension
+    one = np.eye(len(structures.structures))[0]
+    phi, covariance = PERSONAL.map(points), structures.covariances[0]
+    whole = 1.0 / structures.sizes[0] - np.sum((phi @ covariance) * phi, axis=1)
+    nobody = Asked(rng.random((50, 3)), np.full(50, 0.02), np.zeros((m, m)))
+    found = structures.left_out(0.5, one, points, nobody)
+    assert np.allclose(found, 0.5 * np.maximum(whole, 0.0))

@@ -45,7 +45,7 @@ def kernel_of(plan: resolve.Arguments, *, fill: bool) -> Kernel:
     is_name = [isinstance(domain.coordinate(name), Categorical) for name in domain.names]
     categories = tuple(itertools.compress(map(domain.columns, domain.names), is_name))
     contexts = tuple(map(domain.columns, domain.context))
-    return Structured(categories, contexts or None)
+    return Structured(categories, contexts or None, True if len(contexts) > 1 else None)
 
 
 def most_leading(plan: resolve.Arguments) -> int:

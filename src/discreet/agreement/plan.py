@@ -210,6 +210,7 @@ class Plan(RewardUnits, IndexReports, RoundLooks):
         if self.noise == "blt" and self.buffers is None:
             self._resolve("buffers", fitted_buffers(self._releases))
         self._resolve("exploration", self.exploration or resolve.exploration_of(self))
+        resolve.check_exploration(self, self.exploring)
         resolve.check_beginning(self.explore, self.start, self.decisions, self.confidence)
         if self.looks_again and self.exploring.draws > MOST_DRAWS:
             raise InvalidArgument(

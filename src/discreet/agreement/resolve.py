@@ -27,7 +27,7 @@ from discreet.errors import InvalidArgument
 from discreet.features.choose import FeatureChoice
 from discreet.features.difference_grid import difference_grid
 from discreet.features.fourier import FourierFeatures
-from discreet.features.kernels import Kernel, Learned
+from discreet.features.kernels import Kernel, Learned, Structured
 from discreet.features.maps import FeatureMap
 from discreet.features.nystrom import NystromFeatures
 from discreet.features.products import ProductFeatures
@@ -414,11 +414,26 @@ def _doubling(
     )
 
 
+def check_exploration(plan: Arguments, exploration: Exploration) -> None:
+    """Refuse bold scores where nobody would get them."""
+    if exploration.bold is not None and not _can_be_bold(plan):
+        words = "nothing but with a horizon and contexts that a custodian, or nobody, protects"
+        raise InvalidArgument("exploration.bold", words, exploration.bold)
+
+
+def _can_be_bold(plan: Arguments) -> bool:
+    independent = plan.noise is None and plan.confidence is None
+    people = plan.decisions == "context" and plan.horizon is not None
+    known = isinstance(plan.privacy, NonPrivate) or plan.encoding == "directed"
+    return people and independent and known
+
+
 def exploration_of(plan: Arguments) -> Exploration:
     """Over the whole box only draws explore; sets that people bring already differ.
 
-    Noise explores, too: without it, a little more. Under private contexts draws explore what the
-    horizon still lets the study learn.
+    Noise explores, too: without it, a little more. Under contexts that are private, or where the
+    kernel is open, draws explore what the horizon still lets the study learn, and a few
+    scores are bold (decision 28).
     """
     if plan.noise is not None or plan.confidence == "theory":
         return Exploration(0.0 if plan.confidence == "theory" else OPTIMISM, 0.0, 1)
@@ -428,6 +443,9 @@ def exploration_of(plan: Arguments) -> Exploration:
         return Exploration(0.0, 0.5)
     if plan.decisions == "box":
         return Exploration(0.0, 0.7)
-    if plan.decisions == "context" and plan.encoding == "directed":
-        return Exploration(0.0, 0.5, foresight=None if plan.horizon is None else True)
-    return Exploration(0.5, 0.5) if isinstance(plan.privacy, NonPrivate) else Exploration(0.3, 0.3)
+    exact, directed = isinstance(plan.privacy, NonPrivate), plan.encoding == "directed"
+    if _can_be_bold(plan) and (directed or isinstance(plan.kernel, Structured)):
+        return Exploration(0.0, 0.4, foresight=True, bold=3.0)
+    if plan.decisions == "context" and directed:
+        return Exploration(0.0, 0.5)
+    return Exploration(0.5, 0.5) if exact else Exploration(0.3, 0.3)

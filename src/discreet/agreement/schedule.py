@@ -77,6 +77,10 @@ class Schedule:
         return min(asked, most)
 
 
+#: One score in so many is bold.
+BOLD_ONE_IN = 8
+
+
 @dataclass(frozen=True)
 class Exploration:
     """How an ask trades learning for reward, in posterior standard deviations.
@@ -86,16 +90,24 @@ class Exploration:
     `optimism` alone is UCB, `sampling=1` alone is Thompson sampling. An epoch holds `draws`
     draws and gives them to its asks in turn, so asks in flight differ without looking at each
     other. With `foresight` draws differ from the mean by as much as the mean may still change until
-    the horizon, and no more: what the study will never know is not worth trying.
+    the horizon, and no more: what the study will never know is not worth trying; and the fewer
+    people come after an epoch, the less its draws differ. With `bold`, which takes the place of
+    optimism where people bring contexts, one score in eight is no draw, but
+
+        score_j(x) = mean(x) + bold share std(how the mean at x may still change),
+
+    `share` that of the people to come who come after the epoch: no action is given up while it may
+    well turn out the best.
 
     >>> Exploration(optimism=2.0, sampling=0.0)
-    Exploration(optimism=2.0, sampling=0.0, draws=64, foresight=None)
+    Exploration(optimism=2.0, sampling=0.0, draws=64, foresight=None, bold=None)
     """
 
     optimism: float = 0.3
     sampling: float = 0.3
     draws: int = 64
     foresight: bool | None = field(default=None, metadata=canonical.OPTIONAL)
+    bold: float | None = field(default=None, metadata=canonical.OPTIONAL)
 
     def __post_init__(self) -> None:
         for name in ("optimism", "sampling"):
@@ -104,6 +116,20 @@ class Exploration:
         object.__setattr__(self, "draws", checks.count("exploration.draws", self.draws))
         if self.foresight not in (None, True):
             raise InvalidArgument("exploration.foresight", "True, or nothing", self.foresight)
+        if self.bold is not None:
+            bold = checks.number("exploration.bold", self.bold, above=0.0)
+            object.__setattr__(self, "bold", bold)
+            if not self.foresight or self.optimism:
+                words = "nothing without foresight, or beside optimism"
+                raise InvalidArgument("exploration.bold", words, bold)
+
+    def bold_of(self, draws: int) -> int:
+        """How many of so many scores are bold: one in eight.
+
+        >>> Exploration(0.0, foresight=True, bold=2.0).bold_of(64), Exploration().bold_of(64)
+        (8, 0)
+        """
+        return 0 if self.bold is None else draws // BOLD_ONE_IN
 
 
 # -- which schedule, where the plan names none

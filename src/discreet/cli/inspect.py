@@ -163,6 +163,7 @@ def dossier(archive: "Archive", contexts: "list[dict[str, Value] | None]") -> di
         "epochs": study.to_frame().rows,
         "best": [best_row(study, each) for each in contexts] if learnt else [],
         "structures": study.structures if study.releases and len(plan.domain.names) > 1 else {},
+        "needed_contexts": study.needed_contexts if study.releases else {},
         "holds_back": study.holds_back,
         "misfit": study.misfit,
         "certificate": None if study.certificate is None else asdict(study.certificate),
@@ -253,6 +254,9 @@ def show(found: dict[str, Any]) -> None:
     if found["structures"]:
         shares = [f"{words} ({share:.0%})" for words, share in found["structures"].items()]
         typer.echo(f"What the releases say of the function: {', '.join(shares)}.")
+    if found["needed_contexts"]:
+        shares = [f"{name} ({share:.0%})" for name, share in found["needed_contexts"].items()]
+        typer.echo(f"How likely each context matters: {', '.join(shares)}.")
     if found["holds_back"]:
         typer.echo(
             "Nothing that was learnt is surely better than first actions: these are given out. "

@@ -3,19 +3,21 @@
     python -m discreet.experiments.default_checks harm --runs 8
     python -m discreet.experiments.default_checks coverage --runs 200 --resume coverage.jsonl
     python -m discreet.experiments.default_checks arms --runs 24
-    python -m discreet.experiments.default_checks parts --runs 6
+    python -m discreet.experiments.default_checks parts --runs 6 --figure parts.png
 
 *harm*: regret of short studies beside that of uniform play. *coverage*: how often the 95% interval
 at the recommended action holds the true mean, for one new person a run. *arms*: the second half of
 long studies; one that mostly plays an arm worse by 0.05 costs more than 0.025 a round there.
 *parts*: what the default costs with one of its parts taken away. Runs are finished lines of the
-file `--resume`, so a campaign goes on where it stopped; seeds are nobody's choice but the caller's.
+file `--resume`, so a campaign goes on where it stopped, and prints again what it found;
+`--problem` plays some problems alone. Seeds are nobody's choice but the caller's.
 """
 
 import argparse
+import itertools
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,9 @@ import numpy as np
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.schedule import Exploration
+from discreet.arrays import Floats
 from discreet.errors import ShortHorizon
+from discreet.experiments.default_figure import Bar, draw_parts
 from discreet.features.kernels import SquaredExponential, Structured
 from discreet.learning.belief import Spending
 from discreet.privacy.budget import JointDP
@@ -82,7 +86,14 @@ def _problem(name: str) -> MakeProblem:
     if name != "prior":
         return find_problem(name)
     like = Dosing(3)
-    plan = Plan(like.domain, JointDP(8.0, DELTA), rewards=like.rewards, horizon=JUDGED["prior"])
+    plan = Plan(
+        like.domain,
+        JointDP(8.0, DELTA),
+        rewards=like.rewards,
+        horizon=JUDGED["prior"],
+        signal_std=0.15,  # around a level that varies, too: answers lie within the range
+        noise_std=like.noise_std,
+    )
     return lambda rng: Drawn.draw(plan, 1, rng)
 
 
@@ -131,8 +142,10 @@ def _parts() -> Iterator[Cell]:
     one = {"kernel": SquaredExponential(0.5)}
     yield from _on_problems(replace(whole, part="one kernel, no structures", changes=one))
     yield from _on_problems(replace(whole, part="one look", changes={"looks": ONE_LOOK}))
-    draws = {"exploration": Exploration(0.3, 0.3)}
-    yield from _on_problems(replace(whole, part="no foresight", changes=draws))
+    shy = {"exploration": Exploration(0.0, 0.4, foresight=True)}
+    yield from _on_problems(replace(whole, part="no bold scores", changes=shy))
+    draws = {"exploration": Exploration(0.0, 0.4)}
+    yield from _on_problems(replace(whole, part="no bold scores, no foresight", changes=draws))
     for part, spending in {
         "rewards clipped at their range": Spending(width_in_stds=np.inf),
         "as many directions as there may be": Spending(counts=(MOST_DIRECTIONS,)),
@@ -159,17 +172,39 @@ def _kept(campaign: Campaign, cell: Cell, seed: int, run: int) -> dict[str, floa
     return campaign.run(f"{cell.name}, run {run}", lambda: row_of(cell.play(seed, run), run))
 
 
-def lines(check: str, runs: int, seed: int, resume: Path | None) -> Iterator[str]:
-    """What a check finds, a line a cell.
+@dataclass(frozen=True)
+class Found:
+    """A cell, and the rows of its runs."""
 
-    >>> next(lines("arms", 1, 0, None)).startswith("arms, epsilon = 8, T = 20000")
-    True
-    """
+    cell: Cell
+    rows: tuple[Mapping[str, float], ...]
+
+    @property
+    def regrets(self) -> Floats:
+        """The regret of each run."""
+        return np.array([row["regret"] for row in self.rows])
+
+
+def play(
+    check: str, runs: int, seed: int, resume: Path | None, problems: Sequence[str] = ()
+) -> Iterator[Found]:
+    """The cells of a check, played or read from a file; of some problems, or of all."""
     campaign = Campaign(resume, {"check": check, "seed": seed})
-    uniform: dict[tuple[str, int], float] = {}
     for cell in CHECKS[check]():
-        rows = [_kept(campaign, cell, seed, run) for run in range(runs)]
-        regrets = np.array([row["regret"] for row in rows])
+        if not problems or cell.problem in problems:
+            yield Found(cell, tuple(_kept(campaign, cell, seed, run) for run in range(runs)))
+
+
+def lines(cells: Iterable[Found]) -> Iterator[str]:
+    """What was found, a line a cell.
+
+    >>> cell = Cell("arms", 8.0, 2000)
+    >>> next(lines([Found(cell, ({"regret": 40.0, "late": 0.01},))]))
+    'arms, epsilon = 8, T = 2000, the default: 40 ± 0, worst 40; late 0.0100, worst 0.0100'
+    """
+    uniform: dict[tuple[str, int], float] = {}
+    for each in cells:
+        cell, rows, regrets = each.cell, each.rows, each.regrets
         error = standard_error(regrets)
         text = f"{cell.name}: {regrets.mean():.0f} ± {error or 0.0:.0f}, worst {regrets.max():.0f}"
         text += f"; late {np.mean([r['late'] for r in rows]):.4f}"
@@ -185,6 +220,16 @@ def lines(check: str, runs: int, seed: int, resume: Path | None) -> Iterator[str
         yield text
 
 
+def _panels(cells: Iterable[Found]) -> dict[str, dict[str, Bar]]:
+    """What was found as bars: for each problem and level, one for each part taken away."""
+    panels: dict[str, dict[str, Bar]] = {}
+    for each in cells:
+        title = f"{each.cell.problem}, ε = {each.cell.epsilon:g}"
+        bar = Bar(float(each.regrets.mean()), standard_error(each.regrets) or 0.0)
+        panels.setdefault(title, {})[each.cell.part] = bar
+    return panels
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Print what a check finds."""
     parser = argparse.ArgumentParser(description="Measure what is promised of the default plan.")
@@ -192,10 +237,21 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--runs", type=int, default=8)
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--resume", type=Path)
+    parser.add_argument("--problem", action="append", default=[], help="only this one; repeat")
+    parser.add_argument("--figure", type=Path, help="of parts: what the default costs without each")
     given = parser.parse_args(arguments)
-    for text in lines(given.check, given.runs, given.seed, given.resume):
+    if given.figure is not None and given.check != "parts":
+        parser.error("--figure draws what parts are worth: give it to parts")
+    known = {cell.problem for cell in CHECKS[given.check]()}
+    if unknown := sorted(set(given.problem) - known):
+        parser.error(f"--problem {unknown[0]}: {given.check} has {', '.join(sorted(known))}")
+    cells = play(given.check, given.runs, given.seed, given.resume, given.problem)
+    shown, drawn = itertools.tee(cells)
+    for text in lines(shown):
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
+    if given.figure is not None:
+        draw_parts(_panels(drawn), given.figure)
 
 
 if __name__ == "__main__":

@@ -90,13 +90,27 @@ class FourierFeatures:
     @remembered
     def __call__(self, x: ArrayLike) -> Floats:
         """phi at each row of x: an n x m matrix."""
-        rows = as_rows("x", x, self.inputs)
-        count, zeros, amplitudes = len(self.weights), self._zeros, self._amplitudes[:, None]
+        return self._weighed(as_rows("x", x, self.inputs), self._amplitudes, turned=False)
+
+    def slopes(self, x: ArrayLike) -> Floats:
+        """d phi / dx at each row of x, where there is one coordinate: an n x m matrix.
+
+        >>> FourierFeatures(np.array([[2.0]]), np.ones(1), error_bound=1.0).slopes([[0.0]])
+        array([[-0.,  2.]])
+        """
+        rows = as_rows("x", x, 1)
+        return self._weighed(rows, self._amplitudes * self.frequencies[:, 0], turned=True)
+
+    def _weighed(self, rows: Floats, weights: Floats, *, turned: bool) -> Floats:
+        """Weighed cosines, then sines; `turned` by a quarter: -sines, then cosines."""
+        count, zeros = len(self.weights), self._zeros
         features = np.empty((len(rows), 2 * count - zeros))
-        blocks = wave_blocks(rows, self.frequencies, self.indices, self.spacing)
-        for some, (cosines, sines) in blocks:
-            features[some, :count] = (amplitudes * cosines).T
-            features[some, count:] = (amplitudes * sines)[zeros:].T
+        for some, (cosines, sines) in wave_blocks(
+            rows, self.frequencies, self.indices, self.spacing
+        ):
+            first, second = (-sines, cosines) if turned else (cosines, sines)
+            features[some, :count] = (weights[:, None] * first).T
+            features[some, count:] = (weights[:, None] * second)[zeros:].T
         return features
 
     def gradient(self, x: ArrayLike, coefficients: ArrayLike) -> Floats:

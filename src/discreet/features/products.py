@@ -45,9 +45,7 @@ class NumberFactor:
 
     def slopes(self, x: Floats) -> Floats:
         """Their derivatives in the column."""
-        own = x[:, [self.column]]
-        found = [self.features.gradient(own, turn)[:, 0] for turn in self.rotation.T]
-        return np.stack(found, axis=1)
+        return _turned(self.features.slopes(x[:, [self.column]]), self.rotation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,25 +146,27 @@ class ProductFeatures(LeftOut):
         self, rows: Floats, columns: Container[int], some: Indices | slice = slice(None)
     ) -> Floats:
         """What the factors of these columns contribute to each feature, or to some of them."""
-        features = np.ones((len(rows), len(self.terms[some])))
+        features = np.ones((len(self.terms[some]), len(rows)))
         for factor, picked in self._picks:
             if factor.columns[0] in columns:
-                features *= factor(rows)[:, picked[some]]
-        return features
+                features *= factor(rows).T[picked[some]]
+        return np.ascontiguousarray(features.T)
 
     def gradient(self, x: ArrayLike, coefficients: ArrayLike) -> Floats:
         """d/dx of coefficients . phi(x), at each row: n x d; coefficients (m,) or (n, m)."""
         rows = as_rows("x", x, self.inputs)
         c = coefficients_of(coefficients, len(rows), self.dimension)
-        values = [factor(rows)[:, picked] for factor, picked in self._picks]
-        slopes = np.zeros_like(rows)
-        for number, (factor, picked) in enumerate(self._picks):
-            if (own := factor.slopes(rows)) is None:
-                continue
-            others = np.broadcast_to(c, (len(rows), self.dimension)).copy()
-            for value in (*values[:number], *values[number + 1 :]):
-                others *= value
-            slopes[:, factor.columns[0]] = np.sum(others * own[:, picked], axis=1)
+        values = [factor(rows).T[picked] for factor, picked in self._picks]
+        # Of all other factors: the product of those before each one and of those after it.
+        before = [np.ascontiguousarray(c.T) * np.ones(len(rows))]
+        for value in values[:-1]:
+            before.append(before[-1] * value)
+        slopes, after = np.zeros_like(rows), np.ones_like(before[0])
+        for number, (factor, picked) in reversed(list(enumerate(self._picks))):
+            if (own := factor.slopes(rows)) is not None:
+                others = before[number] * after
+                slopes[:, factor.columns[0]] = np.sum(others * own.T[picked], axis=0)
+            after *= values[number]
         return slopes
 
 
@@ -176,10 +176,11 @@ def _functions(factor: Factor) -> int:
 
 def _turned(phi: Floats, rotation: Floats) -> Floats:
     """phi @ rotation, column by column: a row's last bits do not depend on the rows beside it."""
-    total = phi[:, 0, None] * rotation[0]
-    for i in range(1, len(rotation)):
-        total += phi[:, i, None] * rotation[i]
-    return total
+    columns = np.ascontiguousarray(phi.T)
+    total = rotation[0][:, None] * columns[0]
+    for column, turn in zip(columns[1:], rotation[1:], strict=True):
+        total += turn[:, None] * column
+    return total.T
 
 
 def _contraction(rotation: Floats) -> Floats:

@@ -8,7 +8,8 @@ with k_j a squared exponential, or `Categories`. A share a_j near 1 leaves inter
 coordinate j little room. Over the whole box all numbers have one lengthscale and one share: with a
 share near 1 the function is nearly a sum of functions of one coordinate. Where people bring
 contexts, actions act together, and contexts have a lengthscale and a share of their own: contexts
-do not matter, each acts with the action by itself, or they act together.
+do not matter, each acts with the action by itself, they act together, or some of them act together
+and the others do not matter.
 
 All structures are priors over one public feature map, so releases do not depend on which is right.
 """
@@ -16,6 +17,7 @@ All structures are priors over one public feature map, so releases do not depend
 import itertools
 import math
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +26,8 @@ from discreet.arrays import Floats
 from discreet.errors import InvalidArgument
 from discreet.features.simple_kernels import Categories, Simple, SquaredExponential, pair
 
+#: Absent in what was stored before there was such a field.
+OPTIONAL = MappingProxyType({"optional": True})
 #: Lengthscales, in units of the scaled domain: over the whole box, and of actions under contexts.
 SCALES, ACTION_SCALES = (0.25, 0.5, 1.0), (0.25, 0.5)
 #: Shares by which a function is full, of low order, nearly a sum.
@@ -36,18 +40,26 @@ CONTEXT_SHARES = {
     "each context acts by itself": 0.9,
     "contexts do not matter": 1.0,
 }
+#: What they may do where the kernel selects.
+SELECTED = "some contexts act together, others do not matter"
+#: Sets of contexts that matter are tried from the smallest, all of a size, up to so many sets.
+MOST_SETS = 64
 #: How alike different categories are.
 ALIKE = 0.5
 
 
 @dataclass(frozen=True)
 class Structure:
-    """One of the kernels: the lengthscale of numbers and the share, and those of contexts."""
+    """One of the kernels: the lengthscale of numbers and the share, and those of contexts.
+
+    Contexts of these `idle` columns do not matter.
+    """
 
     scale: float
     share: float
     context_scale: float | None = None
     context_share: float | None = None
+    idle: tuple[tuple[int, ...], ...] = ()
 
     @property
     def words(self) -> str:
@@ -58,6 +70,8 @@ class Structure:
         >>> Structure(0.5, 0.0, context_scale=1.0, context_share=1.0).words
         'contexts do not matter'
         """
+        if self.idle:
+            return SELECTED
         for words, share in CONTEXT_SHARES.items():
             if share == self.context_share:
                 return words
@@ -66,7 +80,11 @@ class Structure:
     @property
     def is_wide(self) -> bool:
         """Whether contexts, if there are any, may act in any way."""
-        return not self.context_share
+        return not self.context_share and not self.idle
+
+    def needs(self, columns: tuple[int, ...]) -> bool:
+        """Whether the context of these columns matters."""
+        return self.context_share != 1.0 and columns not in self.idle
 
     def factor(self, *, is_category: bool, is_context: bool = False) -> Simple:
         """The kernel k_j of a coordinate."""
@@ -83,21 +101,27 @@ class Structured:
     """Any of the structures, as the releases say: the default of a plan that names no kernel.
 
     `categories` are the columns of each coordinate whose values are names, and `contexts` those of
-    each that people bring; a plan fills them in.
+    each that people bring; a plan fills them in. With `selects`, some contexts may matter and
+    others not.
 
     >>> len(Structured().structures), len(Structured(contexts=((1,),)).structures)
     (9, 6)
+    >>> len(Structured(contexts=((1,), (2,), (3,)), selects=True).structures)
+    18
     >>> Structured()([[0.0, 0.0]], [[0.0, 0.0]])
     array([[1.]])
     """
 
     categories: tuple[tuple[int, ...], ...] = ()
-    contexts: tuple[tuple[int, ...], ...] | None = field(default=None, metadata={"optional": True})
+    contexts: tuple[tuple[int, ...], ...] | None = field(default=None, metadata=OPTIONAL)
+    selects: bool | None = field(default=None, metadata=OPTIONAL)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "categories", _columns(self.categories))
         if self.contexts is not None:
             object.__setattr__(self, "contexts", _columns(self.contexts))
+        if self.selects not in (None, True) or (self.selects and len(self.contexts or ()) < 2):
+            raise InvalidArgument("selects", "True where there are several contexts, or nothing")
 
     @property
     def structures(self) -> tuple[Structure, ...]:
@@ -105,10 +129,34 @@ class Structured:
         if not self.contexts:
             return tuple(itertools.starmap(Structure, itertools.product(SCALES, SHARES)))
         scale = CONTEXT_SCALE * math.sqrt(len(self.contexts))
-        return tuple(
-            Structure(own, 0.0, scale, share)
-            for own, share in itertools.product(ACTION_SCALES, CONTEXT_SHARES.values())
+        whole = itertools.product(ACTION_SCALES, CONTEXT_SHARES.values())
+        return (
+            *(Structure(own, 0.0, scale, share) for own, share in whole),
+            *(
+                Structure(own, 0.0, scale, 0.0, idle)
+                for own, idle in itertools.product(ACTION_SCALES, self._idle)
+            ),
         )
+
+    @property
+    def _idle(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """The sets of contexts that may not matter while others do."""
+        found, contexts = list[tuple[tuple[int, ...], ...]](), self.contexts or ()
+        for needed in range(1, len(contexts) if self.selects else 0):
+            if len(found) + math.comb(len(contexts), needed) > MOST_SETS:
+                break
+            found.extend(itertools.combinations(contexts, len(contexts) - needed))
+        return tuple(found)
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """How likely each structure is at first: as any other, but for sets of contexts.
+
+        All sets of as many contexts share what one structure has.
+        """
+        sets = [math.comb(len(self.contexts or ()), len(each.idle)) for each in self.structures]
+        total = sum(1.0 / count for count in sets)
+        return tuple(1.0 / count / total for count in sets)
 
     @property
     def constant_share(self) -> float:
@@ -134,6 +182,8 @@ class Structured:
         """What a structure says of one coordinate: its kernel k_j, and its share a_j."""
         is_context = columns in (self.contexts or ())
         own = structure.factor(is_category=columns in self.categories, is_context=is_context)
+        if columns in structure.idle:
+            return own, 1.0
         return own, structure.share_of(is_context=is_context)
 
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Floats:

@@ -37,7 +37,7 @@ from discreet.learning.kernel_bank import Bank, Choice, bank_of
 from discreet.learning.policy import Policy
 from discreet.learning.posterior import Posterior
 from discreet.learning.search import public_points
-from discreet.learning.structures import Parts, Structures, structures_of
+from discreet.learning.structures import Asked, Parts, Structures, structures_of
 from discreet.learning.window import Block, Window
 from discreet.privacy.clipping import Residual
 from discreet.privacy.encodings import Encoding, Indexed
@@ -187,15 +187,25 @@ class Belief:
     def left_out(self, points: Floats) -> Floats:
         """The variance of f at points that features leave out, beyond where people were asked.
 
-        Known where structures are weighed and actions are public.
+        Known where structures are weighed, over the whole box and under private contexts.
         """
-        newest = self.window.blocks[:1]
-        if self._structures is None or not newest or self.plan.decisions != "box":
+        newest = self._newest_asked()
+        if self._structures is None or newest is None:
             return np.zeros(len(points))
-        weights, block = self._structures.mixture(self._parts).weights, newest[0]
+        asked, counts = newest
+        # The widest structures', by whose prior the releases were read.
+        told = self.posterior.covariance @ self.precision
+        weights = self._structures.weights(self._parts)
         return self._structures.left_out(
-            self.scales.shape, weights, points, block.points, block.counts
+            self.scales.shape, weights, points, Asked(asked, counts / counts.sum(), told)
         )
+
+    def _newest_asked(self) -> tuple[Floats, Floats] | None:
+        """Where the newest people were asked, and how many of them at each point."""
+        newest = self.window.blocks[:1]
+        if not newest or self.plan.decisions != "box":
+            return None
+        return newest[0].points, newest[0].counts
 
     @property
     def structures(self) -> dict[str, float]:
@@ -203,6 +213,13 @@ class Belief:
         if self._structures is None:
             return {}
         return self._structures.believed(self._parts)
+
+    @property
+    def needed(self) -> dict[str, float]:
+        """How likely it is that each context matters; nothing where the kernel is given."""
+        if self._structures is None:
+            return {}
+        return self._structures.needed(self._parts)
 
     @property
     def _bank(self) -> Bank:
@@ -233,15 +250,18 @@ class Belief:
         return self.plan.map(policy.menu).mean(axis=0)
 
     def tellable(self, asks: int, policy: Policy) -> Floats:
-        """A root R of how the mean of f may still change.
+        """How the mean of f may still change, as a lower triangular W.
 
-            R R^T = Cov now - Cov after so many asks under a policy
+            W^T W = Cov now - Cov after so many asks under a policy
 
-        What stays unknown after them is no part of it.
+        What stays unknown after them is no part of it. ||W phi(x)|| is the deviation at x.
         """
         change = self.posterior.covariance - self.expected(asks, policy).covariance
         values, vectors = np.linalg.eigh((change + change.T) / 2)
-        return vectors * np.sqrt(np.maximum(values, 0.0))
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        # From R R^T to W^T W: the QR factors of R^T, its columns in reverse.
+        reversed_root: Floats = np.asarray(np.linalg.qr(root.T[:, ::-1], mode="r"), np.float64)
+        return reversed_root[::-1, ::-1]
 
     def encoding_for(self, first: int, length: int, policy: Policy) -> Encoding | Indexed:
         """Residuals from the current prediction; noise where it leaves the least expected error."""

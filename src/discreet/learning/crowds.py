@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from discreet.agreement.plan import Plan
-from discreet.arrays import Floats
+from discreet.arrays import Floats, frozen
 from discreet.learning.law import Law
 from discreet.learning.policy import OPTIONS, Policy, best_of
 from discreet.privacy.looks import ONE_LOOK, Looks
@@ -19,21 +19,24 @@ from discreet.privacy.looks import ONE_LOOK, Looks
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """Made-up people: the features of their actions, what they bring, and under which law."""
+    """Made-up people: where they go, the features there, what they bring, and under which law."""
 
+    points: Floats
     phi: Floats
     psi: Floats
     tilt: Floats
     chances: Floats
 
+    @lru_cache(maxsize=8)  # noqa: B019 - asked for again by every number of directions
     def weights(self, law: Law) -> Floats:
         """How much each person counts under the law as it is now."""
         weights = self.chances * law.reweighed(self.psi, self.tilt)
-        return weights / weights.sum()
+        return frozen(weights / weights.sum())
 
+    @lru_cache(maxsize=8)  # noqa: B019 - likewise
     def moments(self, law: Law) -> Floats:
         """E[phi phi^T]."""
-        return (self.phi * self.weights(law)[:, None]).T @ self.phi
+        return frozen((self.phi * self.weights(law)[:, None]).T @ self.phi)
 
 
 @lru_cache(maxsize=4)
@@ -42,12 +45,12 @@ def crowd_of(plan: Plan, law: Law, policy: Policy) -> Crowd:
     brought = law.people
     psi, numbers = law.kind.psi(brought), np.arange(len(brought))
     if plan.decisions == "candidates":
-        return Crowd(plan.map(brought), psi, law.tilt, _chances(plan, policy, brought))
+        return Crowd(brought, plan.map(brought), psi, law.tilt, _chances(plan, policy, brought))
     points, admitted = policy.search(plan.map, numbers, plan.domain, brought)
     if not admitted.any():  # the predicate leaves nothing to anyone here: any action stands for it
         admitted = ~admitted
     points, psi = points[admitted], psi[admitted]
-    return Crowd(plan.map(points), psi, law.tilt, np.ones(len(points)))
+    return Crowd(points, plan.map(points), psi, law.tilt, np.ones(len(points)))
 
 
 def _chances(plan: Plan, policy: Policy, options: Floats) -> Floats:

@@ -112,9 +112,11 @@ def holds_back(plan: Plan, belief: Believed, *, first: int, previous: str) -> bo
     """Whether the epoch after `first` asks would give out first actions, nothing being surer."""
     if plan.is_design(first) or not isinstance(belief, Belief) or not is_cautious(plan):
         return False
-    rng = _public_generator(plan.digest, previous)
-    learnt = _learnt(plan, belief, min(first, (plan.horizon or 1) - 1), DESIGN, rng)
-    return not is_surely_better(plan, belief, learnt, _design(plan, DESIGN, rng))
+    rng, length = _public_generator(plan.digest, previous), plan.epoch_length(first)
+    if length < 1:  # over: what it learnt is judged as if it were played to more, without trying
+        first, length = first - 1, DESIGN
+    learnt = _learnt(plan, belief, first, length, rng)
+    return not is_surely_better(plan, belief, learnt, _design(plan, length, rng))
 
 
 def _design(plan: Plan, length: int, rng: np.random.Generator) -> Policy:
@@ -128,18 +130,24 @@ def _learnt(
     """Draws around what is believed of f, by which the best action is sought."""
     posterior, design = belief.posterior, plan.is_design(first)
     exploration = Exploration(0.0, 1.0, DESIGN) if design else belief.exploration
-    draws = min(exploration.draws, length)
+    draws, mean = min(exploration.draws, length), served_by(belief).coefficients
     normals = rng.standard_normal((draws, plan.map.dimension))
+    no_menu = np.zeros((0, plan.domain.dimension))
     if exploration.foresight and plan.horizon is not None and isinstance(belief, Belief):
+        left = plan.horizon - first
         everywhere = menu_only(plan, spread(plan.domain, min(DESIGN, length), rng))
-        apart = normals @ belief.tellable(plan.horizon - first, everywhere).T
+        # Who comes after the epoch gains by what it tries, and nobody in it does.
+        change = max(0.0, 1.0 - length / left) * belief.tellable(left, everywhere)
+        tilts = mean + exploration.sampling * normals @ change
+        if exploration.bold is not None:
+            bold = exploration.bold_of(draws)
+            tilts[draws - bold :] = mean
+            return Policy(tilts, packed(change), exploration.bold, no_menu, bold_scores=bold)
     else:
-        apart = posterior.draws(normals) - posterior.coefficients
-    tilts = served_by(belief).coefficients + exploration.sampling * apart
+        tilts = mean + exploration.sampling * (posterior.draws(normals) - posterior.coefficients)
     if plan.decisions == "box":
         score = Score(plan.map, posterior.whitening, exploration.optimism)
         return menu_only(plan, maximise(score, plan.domain, tilts))
-    no_menu = np.zeros((0, plan.domain.dimension))
     return Policy(tilts, packed(posterior.whitening), exploration.optimism, no_menu)
 
 

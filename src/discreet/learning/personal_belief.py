@@ -25,7 +25,7 @@ from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
 from discreet.arrays import Floats
 from discreet.learning.belief import Belief, Spending
-from discreet.learning.crowds import CrowdBlock, crowd_of
+from discreet.learning.crowds import Crowd, CrowdBlock, crowd_of
 from discreet.learning.epoch import Epoch
 from discreet.learning.inference import Clipped, Statistics, nonnegative
 from discreet.learning.law import Law, Seen
@@ -38,6 +38,9 @@ from discreet.privacy.directed import MOST_DIRECTIONS, DirectedEncoding
 from discreet.privacy.encodings import Encoding
 from discreet.privacy.looks import in_sight
 from discreet.privacy.moments import gram_of, upper_triangle
+
+#: So many made-up people say where features leave something out.
+JUDGED = 256
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,13 @@ class PersonalBelief(Belief):
         """The mean of phi over the people that a policy serves, as the law has them."""
         crowd = crowd_of(self.plan, self.law, policy)
         return crowd.weights(self.law) @ crowd.phi
+
+    def _newest_asked(self) -> tuple[Floats, Floats] | None:
+        """Where the law has some of the newest people, and how often."""
+        if not self.window.blocks:
+            return None
+        crowd: Crowd = self.window.blocks[0].crowd
+        return crowd.points[:JUDGED], crowd.weights(self.law)[:JUDGED]
 
     def encoding_for(self, first: int, length: int, policy: Policy) -> DirectedEncoding:
         """Residuals from the current prediction along the directions that leave the least error."""

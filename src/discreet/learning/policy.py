@@ -21,6 +21,7 @@ import numpy as np
 
 from discreet.arrays import Floats, Indices, Integers, Mask, distinct_rows, frozen
 from discreet.domain.box import Box
+from discreet.errors import InvalidArgument
 from discreet.features.maps import FeatureMap
 from discreet.learning.design import turn
 from discreet.learning.personal import best_under, in_turn
@@ -42,7 +43,8 @@ class Policy:
     with contexts has a menu and no tilts: its actions are given out whoever comes.
 
     With `counts` every row of the menu is given to so many of the epoch's asks (see `design.turn`);
-    without, asks get its rows in turn.
+    without, asks get its rows in turn. With `bold_scores` so many of the last scores add
+    `optimism` deviations ||W phi|| under a context, W packed in the place of L^-1, the others none.
     """
 
     tilts: Floats
@@ -50,12 +52,15 @@ class Policy:
     optimism: float
     menu: Floats
     counts: Integers | None = field(default=None, metadata=canonical.OPTIONAL)
+    bold_scores: int | None = field(default=None, metadata=canonical.OPTIONAL)
 
     def __post_init__(self) -> None:
         for name in ("tilts", "packed_whitening", "menu"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
         if self.counts is not None:
             object.__setattr__(self, "counts", frozen(self.counts))
+        if self.bold_scores is not None and not 0 <= self.bold_scores <= len(self.tilts):
+            raise InvalidArgument("bold_scores", f"a number up to {len(self.tilts)}")
 
     def from_menu(self, indices: Indices) -> Floats:
         """The scaled actions of whole-box asks."""
@@ -113,11 +118,22 @@ class Policy:
         """
         if not len(self.tilts):
             return in_turn(domain, self.menu, indices, contexts)
-        return best_under(self._score(features), domain, self._tilts(indices), contexts)
+        points = np.empty((len(contexts), domain.dimension))
+        admitted = np.empty(len(contexts), dtype=np.bool_)
+        number = indices % len(self.tilts)
+        for score, some in self._scores(features):
+            rows = (some.start <= number) & (number < some.stop)
+            tilts = self._tilts(indices[rows])
+            points[rows], admitted[rows] = best_under(score, domain, tilts, contexts[rows])
+        return points, admitted
 
     def scores(self, features: FeatureMap, points: Floats) -> Floats:
         """What each tilt thinks of each point, of shape (J, points)."""
-        return self._score(features).table(points, self.tilts)
+        found = [
+            score.table(points, self.tilts[some.start : some.stop])
+            for score, some in self._scores(features)
+        ]
+        return np.concatenate(found)
 
     def laws(self, features: FeatureMap, points: Floats) -> Floats | None:
         """How likely each public point is an ask's action, one law a row; None without scores."""
@@ -129,6 +145,15 @@ class Policy:
 
     def _score(self, features: FeatureMap) -> Score:
         return Score(features, self._whitening, self.optimism)
+
+    def _scores(self, features: FeatureMap) -> list[tuple[Score, range]]:
+        """The score that some of the tilts have, without optimism, and that the others have."""
+        plain = 0 if self.bold_scores is None else len(self.tilts) - self.bold_scores
+        parts = (
+            (Score(features, self._whitening, 0.0), range(plain)),
+            (self._score(features), range(plain, len(self.tilts))),
+        )
+        return [(score, some) for score, some in parts if some]
 
     def _tilts(self, indices: Indices) -> Floats:
         return self.tilts[indices % len(self.tilts)]

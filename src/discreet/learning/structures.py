@@ -18,7 +18,7 @@ the widest structures alone: a release that was made for people who are all alik
 that they differ.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -26,8 +26,9 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, pinv, solve_triangular
 
 from discreet.agreement.plan import Plan
-from discreet.arrays import Floats
+from discreet.arrays import Floats, frozen
 from discreet.features.products import Factor, NumberFactor, ProductFeatures
+from discreet.features.simple_kernels import Simple
 from discreet.features.structured import Structure, Structured
 from discreet.learning.posterior import Posterior
 from discreet.learning.search import public_points
@@ -42,6 +43,8 @@ LEAST = 1e-7
 MIDPOINTS = 256
 #: A structure of less weight does not count.
 NEGLIGIBLE = 1e-5
+#: Directions of features in which people differ less than this, against the largest, are not seen.
+SEEN = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +58,29 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Each structure's log evidence, its posterior mean and a root of its covariance, H^T H."""
+    """Each structure's log evidence and posterior mean; L and F, which give its covariance."""
 
     evidence: Floats
     means: Floats
-    halves: tuple[Floats, ...]
+    roots: tuple[Floats, ...]
+    factors: tuple[Floats, ...]
+
+    def covariance(self, number: int) -> Floats:
+        """L (F F^T)^-1 L^T of one of them."""
+        half = solve_triangular(self.factors[number], self.roots[number].T, lower=True)
+        return half.T @ half
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Where people were asked, which share of them at each point, and which share of theta is told.
+
+    The last is a matrix: the posterior mean is `told` times theta, but for noise and prior.
+    """
+
+    points: Floats
+    shares: Floats
+    told: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +103,7 @@ class Structures:
         found: list[Floats] = []
         sizes: list[float] = []
         for structure in kernel.structures:
-            parts = [table.covariance(kernel, structure) for table in tables]
+            parts = [table.covariance(*kernel.part(structure, table.columns)) for table in tables]
             whole = _product(parts, features)
             sizes.append(max(float(np.sum(whole * shape)), 1e-9))
             found.append(whole / sizes[-1])
@@ -118,28 +139,32 @@ class Structures:
 
     def parts(self, shape: float | None, precision: Floats, information: Floats) -> Parts:
         """What each structure makes of releases that say this; `shape` is the variance of f."""
-        m = len(information)
-        evidence, means, halves = list[float](), list[Floats](), list[Floats]()
-        for root in self._roots(self.shape(shape)):
+        m, roots = len(information), self._roots(self.shape(shape))
+        evidence, means, factors = list[float](), list[Floats](), list[Floats]()
+        for root in roots:
             factor = cholesky(np.eye(m) + root.T @ precision @ root, lower=True)
-            half = solve_triangular(factor, root.T, lower=True)
-            told = half @ information
+            told = solve_triangular(factor, root.T @ information, lower=True)
             evidence.append(0.5 * float(told @ told) - float(np.sum(np.log(np.diag(factor)))))
-            means.append(half.T @ told)
-            halves.append(half)
-        return Parts(np.array(evidence), np.array(means), tuple(halves))
+            means.append(root @ solve_triangular(factor, told, lower=True, trans="T"))
+            factors.append(factor)
+        return Parts(np.array(evidence), np.array(means), roots, tuple(factors))
+
+    def weights(self, parts: Parts, *, wide: bool = False) -> Floats:
+        """How likely each structure is in each amplitude: of all of them, or of the widest."""
+        counts = [each.is_wide or not wide for each in self.structures]
+        likely = np.where(counts, np.log(self.kernel.weights), -np.inf)
+        evidence = parts.evidence + np.repeat(likely, len(self.amplitudes))
+        weights: Floats = np.exp(evidence - evidence.max())
+        return weights / weights.sum()
 
     def mixture(self, parts: Parts, *, wide: bool = False) -> Mixture:
         """All structures weighed, or the widest alone."""
-        counts = [each.is_wide or not wide for each in self.structures]
-        evidence = np.where(np.repeat(counts, len(self.amplitudes)), parts.evidence, -np.inf)
-        weights: Floats = np.exp(evidence - evidence.max())
-        weights /= weights.sum()
+        weights = self.weights(parts, wide=wide)
         mean = weights @ parts.means
         covariance = np.zeros((len(mean), len(mean)))
-        for weight, own, half in zip(weights, parts.means, parts.halves, strict=True):
-            if weight > NEGLIGIBLE:
-                covariance += weight * (half.T @ half + np.outer(own - mean, own - mean))
+        for number in np.flatnonzero(weights > NEGLIGIBLE).tolist():
+            off = parts.means[number] - mean
+            covariance += weights[number] * (parts.covariance(number) + np.outer(off, off))
         return Mixture(weights, mean, covariance)
 
     def posterior(self, parts: Parts, *, wide: bool) -> Posterior:
@@ -151,17 +176,22 @@ class Structures:
         return Posterior(self.plan.map, whole, whole @ found.mean)
 
     def left_out(
-        self, shape: float | None, weights: Floats, points: Floats, asked: Floats, counts: Floats
+        self, shape: float | None, weights: Floats, points: Floats, asked: Asked
     ) -> Floats:
-        """Var[e(x) - mean of e where people were asked] at each point x.
+        """What features leave out of f at each point x, but for what was answered with the rest.
 
             f = phi theta + e,        Cov[e(x), e(x')] = k(x, x') - phi(x) K phi(x')
 
-        What features leave out, on average over where people were asked, was answered with the
-        rest; how it differs at x was not. `counts` says how often each of `asked` was.
+        What e has in common with features where people were asked is taken for a part of theta,
+
+            c_i(x) = p_i phi(x)^T S M^+ phi(x_i),      M = sum_i p_i phi(x_i) phi(x_i)^T,
+
+        p_i the share of them at x_i and S the share of theta that is told, so that the variance is
+        that of e(x) - sum_i c_i(x) e(x_i).
         """
-        phi, features = self.plan.map(points), self.plan.map(asked)
-        often = counts / counts.sum()
+        phi, features = self.plan.map(points), self.plan.map(asked.points)
+        answered = phi @ asked.told @ _inverse(asked.shares, features)
+        answered = answered @ (features * asked.shares[:, None]).T
         total = np.zeros(len(points))
         each = weights.reshape(-1, len(self.amplitudes)) @ np.array(self.amplitudes)
         parts = zip(self.structures, self.covariances, self.sizes, each, strict=True)
@@ -169,24 +199,39 @@ class Structures:
             if weight <= NEGLIGIBLE:
                 continue
             own = 1.0 / size - np.sum((phi @ covariance) * phi, axis=1)  # k(x, x) = 1
-            to = self.kernel.under(structure, points, asked) / size - phi @ covariance @ features.T
-            among = self.kernel.under(structure, asked, asked) / size
-            among = among - features @ covariance @ features.T
-            total += weight * np.maximum(own - 2.0 * (to @ often) + often @ among @ often, 0.0)
+            to = self.kernel.under(structure, points, asked.points) / size
+            to -= phi @ covariance @ features.T
+            among = self.kernel.under(structure, asked.points, asked.points) / size
+            among -= features @ covariance @ features.T
+            rest = own + np.sum((answered @ among - 2.0 * to) * answered, axis=1)
+            total += weight * np.maximum(rest, 0.0)
         return self.shape(shape) * total
 
     def believed(self, parts: Parts) -> dict[str, float]:
         """How likely each kind of structure is, in words, the likeliest first."""
-        weights = self.mixture(parts).weights
-        shares: dict[str, float] = {}
-        each = weights.reshape(-1, len(self.amplitudes)).sum(axis=1)
-        for structure, weight in zip(self.structures, each, strict=True):
-            shares[structure.words] = shares.get(structure.words, 0.0) + float(weight)
-        return dict(sorted(shares.items(), key=lambda each: -each[1]))
+        return _shares((structure.words, weight) for structure, weight in self._likely(parts))
+
+    def needed(self, parts: Parts) -> dict[str, float]:
+        """How likely it is that each context matters, the likeliest first.
+
+        Nothing where all of several contexts matter or none.
+        """
+        domain = self.plan.domain
+        if len(domain.context) > 1 and not self.kernel.selects:
+            return {}
+        return _shares(
+            (name, weight * structure.needs(domain.columns(name)))
+            for structure, weight in self._likely(parts)
+            for name in domain.context
+        )
+
+    def _likely(self, parts: Parts) -> list[tuple[Structure, float]]:
+        weights = self.weights(parts).reshape(-1, len(self.amplitudes)).sum(axis=1)
+        return list(zip(self.structures, weights.tolist(), strict=True))
 
     def draw(self, signal: float, rng: np.random.Generator) -> Floats:
         """Coefficients of one f around the middle of the range: any structure."""
-        chosen = int(rng.integers(len(self.structures)))
+        chosen = int(rng.choice(len(self.structures), p=self.kernel.weights))
         values, vectors = np.linalg.eigh(self.covariances[chosen])
         roots = vectors * np.sqrt(signal * np.maximum(values, 0.0))
         return roots @ rng.standard_normal(len(values))
@@ -221,11 +266,26 @@ class _Functions:
         ones: Floats = self.inverse.sum(axis=1)
         return np.outer(ones, ones)
 
-    def covariance(self, kernel: Structured, structure: Structure) -> Floats:
-        """C_f under a structure."""
-        own, share = kernel.part(structure, self.columns)
+    @lru_cache(maxsize=16)  # noqa: B019 - many structures share what they say of a coordinate
+    def covariance(self, own: Simple, share: float) -> Floats:
+        """C_f under a structure with this kernel and share."""
         varies = self.inverse @ own(self.points, self.points) @ self.inverse.T
-        return share * self.constant + (1.0 - share) * varies
+        return frozen(share * self.constant + (1.0 - share) * varies)
+
+
+def _shares(each: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """The sum of what each name has, the largest first."""
+    shares: dict[str, float] = {}
+    for name, share in each:
+        shares[name] = shares.get(name, 0.0) + share
+    return dict(sorted(shares.items(), key=lambda one: -one[1]))
+
+
+def _inverse(shares: Floats, features: Floats) -> Floats:
+    """M^+, where M is not all but 0."""
+    values, vectors = np.linalg.eigh((features * shares[:, None]).T @ features)
+    kept = values > SEEN * values[-1]
+    return (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
 
 
 def _product(parts: Sequence[Floats], features: ProductFeatures) -> Floats:

@@ -281,6 +281,20 @@ class Study:
         return self.belief.structures if isinstance(self.belief, Belief) else {}
 
     @property
+    def needed_contexts(self) -> dict[str, float]:
+        """How likely the releases make it that each context matters, the likeliest first.
+
+        Empty where the plan names a kernel, and where nobody brings a context.
+
+        >>> from discreet import Box, JointDP
+        >>> domain = Box({"dose": (0, 10), "age": (18, 90)}, context=["age"])
+        >>> study = Study(Plan(domain=domain, privacy=JointDP(8.0, 1e-6)))
+        >>> round(study.needed_contexts["age"], 3)
+        0.667
+        """
+        return self.belief.needed if isinstance(self.belief, Belief) else {}
+
+    @property
     def certificate(self) -> Certificate | None:
         """What elimination proves of the releases so far; None for plans that play otherwise."""
         return self.belief.certificate if isinstance(self.belief, Remaining) else None

@@ -35,10 +35,7 @@ def unit_along(directions: Floats, phi: Floats) -> Floats:
     array([[0.6, 0.8],
            [0. , 0. ]])
     """
-    # Sums of rows, not a matrix product: its last bits would depend on the batch.
-    if 0 < len(phi) < len(directions):
-        seen = np.stack([np.sum(directions * row, axis=1) for row in phi])
-    else:
-        seen = np.stack([np.sum(phi * row, axis=1) for row in directions], axis=1)
+    # One product a row: in a product of matrices a row's last bits depend on the others.
+    seen = np.matmul(phi[:, None, :], directions.T)[:, 0, :]
     lengths = np.linalg.norm(seen, axis=1, keepdims=True)
     return np.divide(seen, lengths, out=np.zeros_like(seen), where=lengths > 1e-150)

@@ -98,6 +98,8 @@ def _check_policy(plan: Plan, epoch: Epoch) -> None:
         shape = policy.tilts.shape
         fits = len(shape) == 2 and shape[0] > 0 and shape[1] == m
         fits = fits and policy.packed_whitening.shape == (m * (m + 1) // 2,)
+    if policy.bold_scores is not None:
+        fits = fits and plan.decisions == "context" and plan.exploring.bold is not None
     if not fits:
         raise Refused("this epoch's policy does not fit the plan")
 
