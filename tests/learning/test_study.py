@@ -481,7 +481,8 @@ def test_a_private_study_warms_up_the_next_one(tmp_path, private):
     make = private_plan if private else make_plan
     plan = make(prior=earlier.prior(), features=earlier.plan.features)
     bandit = Bandit(plan)
-    assert bandit.best().action == earlier.best().action
+    # A maximum is flat: rounding of the mean moves it by the root of that.
+    assert bandit.best().action == pytest.approx(earlier.best().action, rel=1e-6)
     assert bandit.best().interval == pytest.approx(earlier.best().interval, rel=1e-9)
     bandit.tell(bandit.ask(user="u"), 0.5)
     bandit.export(tmp_path / "next.json")
