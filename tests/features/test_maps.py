@@ -396,3 +396,9 @@ def test_parts_that_differ_or_share_a_column_are_computed_one_by_one():
             tuple(FeaturePart(each, (column,), weight) for each, column, weight in parts), 2
         )
         assert features._alike is None
+
+
+def test_slopes_are_of_one_coordinate():
+    two = FourierFeatures(np.array([[2.0, 1.0]]), np.ones(1), error_bound=1.0)
+    with pytest.raises(InvalidArgument, match="slopes: expected features of one coordinate, got 2"):
+        two.slopes([[0.3]])

@@ -163,3 +163,14 @@ def test_a_kernel_that_does_not_select_is_stored_as_before_any_did():
 def test_selecting_needs_contexts_to_select_from(arguments):
     with pytest.raises(InvalidArgument, match="selects"):
         Structured(**arguments)
+
+
+def test_the_average_of_the_structures_is_weighed():
+    kernel = Structured(contexts=((1,), (2,), (3,)), selects=True)
+    x, y = np.random.default_rng(3).random((2, 5, 4))
+    parts = zip(kernel.weights, kernel.structures, strict=True)
+    expected = sum(weight * kernel.under(each, x, y) for weight, each in parts)
+    assert np.allclose(kernel(x, y), expected)
+    assert not np.allclose(
+        kernel(x, y), np.mean([kernel.under(s, x, y) for s in kernel.structures], 0)
+    )

@@ -124,7 +124,7 @@ def test_a_policy_of_before_reads_as_it_was():
     assert canonical.decode(Policy, canonical.encode(some)).bold_scores == 1
 
 
-@pytest.mark.parametrize("bold", [-1, 3])
+@pytest.mark.parametrize("bold", [-1, 3, 1.5])
 def test_no_more_scores_are_bold_than_there_are(bold):
     with pytest.raises(InvalidArgument, match="bold_scores"):
         Policy(np.ones((2, 3)), np.zeros(6), 0.5, np.zeros((0, 2)), bold_scores=bold)
@@ -149,6 +149,44 @@ def test_an_epoch_with_bold_scores_is_refused_where_the_plan_has_none():
     shy = replace(PLAN, exploration=Exploration(0.0, 0.5))
     with pytest.raises(Refused, match="policy does not fit"):
         check_epoch(shy, bold(shy))
+
+
+@pytest.fixture(scope="module")
+def learnt():
+    """An open epoch with scores."""
+    world = World.draw(find_problem("dosing-1"), seed=7)
+    privacy = JointDP(8.0, 1e-6)
+    plan = Plan(world.problem.domain, privacy, rewards=world.problem.rewards, horizon=2000)
+    study = play_study(world, begin(plan), 2000)[1]
+    return plan, next(each for each in study.epochs[5:-1] if len(each.policy.tilts) == 64)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"bold_scores": None},
+        {"bold_scores": 0},
+        {"bold_scores": 64},
+        {"optimism": 300.0},
+        {"optimism": -3.0},
+        {"tilts": np.ones((8, 1)), "bold_scores": 1},
+    ],
+)
+def test_an_epoch_that_explores_otherwise_than_planned_is_refused(learnt, forged):
+    plan, epoch = learnt
+    check_epoch(plan, epoch)
+    if "tilts" in forged:
+        forged = {**forged, "tilts": epoch.policy.tilts[:8]}
+    with pytest.raises(Refused, match="policy does not fit"):
+        check_epoch(plan, replace(epoch, policy=replace(epoch.policy, **forged)))
+
+
+def test_a_design_has_no_bold_scores(learnt):
+    plan, _ = learnt
+    epoch = Study(plan).next_epoch()
+    check_epoch(plan, epoch)
+    with pytest.raises(Refused, match="policy does not fit"):
+        check_epoch(plan, replace(epoch, policy=replace(epoch.policy, bold_scores=0)))
 
 
 @pytest.mark.parametrize("bold", [0.0, -1.0, float("nan")])

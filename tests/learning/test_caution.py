@@ -41,6 +41,18 @@ def test_a_study_that_learnt_plays_what_it_learnt():
     assert all(len(epoch.policy.tilts) for epoch in later)
 
 
+@pytest.mark.filterwarnings("ignore::discreet.errors.ShortHorizon")
+def test_a_study_says_that_it_holds_back_whenever_it_does():
+    whole = played(epsilon=0.3, rounds=1000)
+    study, said = begin(whole.plan), []
+    for epoch, release in zip(whole.epochs, whole.releases, strict=True):
+        study = study.opened(epoch).released(release)
+        if epoch.end < 1000 and not study.plan.is_design(epoch.end):
+            said.append(study.holds_back)
+            assert said[-1] == (len(study.next_epoch().policy.tilts) == 0)
+    assert set(said) == {False, True}
+
+
 def test_who_wants_first_actions_around_a_start_gets_them_again():
     with pytest.warns(ShortHorizon):
         plan = Plan(PEOPLE, JointDP(0.05, 1e-6), horizon=300, start={"dose": 0.3})

@@ -186,3 +186,19 @@ def test_what_was_not_answered_is_left_out_whole():
     nobody = Asked(rng.random((50, 3)), np.full(50, 0.02), np.zeros((m, m)))
     found = structures.left_out(0.5, one, points, nobody)
     assert np.allclose(found, 0.5 * np.maximum(whole, 0.0))
+
+
+@pytest.mark.parametrize("scales", [{"noise_std": 1e-9}, {"signal_std": 1e-6}])
+@pytest.mark.parametrize("privacy", [NonPrivate(), JointDP(8.0, 1e-6)])
+def test_answers_without_noise_or_signal_leave_posteriors_of_full_rank(scales, privacy):
+    people = Box({"dose": (0, 1), "age": (0, 1), "size": (0, 1)}, context=["age", "size"])
+    bandit = Bandit(Plan(people, privacy, horizon=200, **scales), simulation=_simulation(privacy))
+    for number in range(200):
+        context = {"age": number * 0.37 % 1, "size": number * 0.73 % 1}
+        bandit.tell(bandit.ask(context=context, user=str(number)), 0.5)
+    low, high = bandit.best(context=context).interval
+    assert low <= 0.5 <= high
+
+
+def _simulation(privacy):
+    return None if isinstance(privacy, NonPrivate) else Simulation(1)

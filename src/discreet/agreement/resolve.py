@@ -417,7 +417,11 @@ def _doubling(
 def check_exploration(plan: Arguments, exploration: Exploration) -> None:
     """Refuse bold scores where nobody would get them."""
     if exploration.bold is not None and not _can_be_bold(plan):
-        words = "nothing but with a horizon and contexts that a custodian, or nobody, protects"
+        words = (
+            "nothing here: bold scores need contexts and a horizon, JointDP or NonPrivate, "
+            'encoding="directed" with JointDP, and neither noise nor confidence '
+            "(exploration=None chooses anew)"
+        )
         raise InvalidArgument("exploration.bold", words, exploration.bold)
 
 

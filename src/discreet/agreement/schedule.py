@@ -120,7 +120,7 @@ class Exploration:
             bold = checks.number("exploration.bold", self.bold, above=0.0)
             object.__setattr__(self, "bold", bold)
             if not self.foresight or self.optimism:
-                words = "nothing without foresight, or beside optimism"
+                words = "a number only with foresight=True and optimism=0"
                 raise InvalidArgument("exploration.bold", words, bold)
 
     def bold_of(self, draws: int) -> int:

@@ -98,6 +98,8 @@ class FourierFeatures:
         >>> FourierFeatures(np.array([[2.0]]), np.ones(1), error_bound=1.0).slopes([[0.0]])
         array([[-0.,  2.]])
         """
+        if self.inputs != 1:
+            raise InvalidArgument("slopes", "features of one coordinate", self.inputs)
         rows = as_rows("x", x, 1)
         return self._weighed(rows, self._amplitudes * self.frequencies[:, 0], turned=True)
 

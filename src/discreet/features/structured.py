@@ -83,7 +83,11 @@ class Structure:
         return not self.context_share and not self.idle
 
     def needs(self, columns: tuple[int, ...]) -> bool:
-        """Whether the context of these columns matters."""
+        """Whether the context of these columns matters.
+
+        >>> Structure(0.5, 0.0, 1.0, 0.0, idle=((1,),)).needs((1,))
+        False
+        """
         return self.context_share != 1.0 and columns not in self.idle
 
     def factor(self, *, is_category: bool, is_context: bool = False) -> Simple:
@@ -121,7 +125,9 @@ class Structured:
         if self.contexts is not None:
             object.__setattr__(self, "contexts", _columns(self.contexts))
         if self.selects not in (None, True) or (self.selects and len(self.contexts or ()) < 2):
-            raise InvalidArgument("selects", "True where there are several contexts, or nothing")
+            raise InvalidArgument(
+                "selects", "True where there are several contexts, or nothing", self.selects
+            )
 
     @property
     def structures(self) -> tuple[Structure, ...]:
@@ -152,7 +158,13 @@ class Structured:
     def weights(self) -> tuple[float, ...]:
         """How likely each structure is at first: as any other, but for sets of contexts.
 
-        All sets of as many contexts share what one structure has.
+        All sets of as many contexts share what one structure has: of n contexts, i of them idle,
+
+            w ~ 1 / C(n, i)
+
+        >>> three = Structured(contexts=((1,), (2,), (3,)), selects=True)
+        >>> [round(30 * weight) for weight in three.weights[:8]]
+        [3, 3, 3, 3, 3, 3, 1, 1]
         """
         sets = [math.comb(len(self.contexts or ()), len(each.idle)) for each in self.structures]
         total = sum(1.0 / count for count in sets)
@@ -187,11 +199,11 @@ class Structured:
         return own, structure.share_of(is_context=is_context)
 
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        """The average of the structures."""
+        """The average of the structures, as likely as they are at first."""
         left, right = pair(x, y)
         self.check(left.shape[1])
         each = [self.under(structure, left, right) for structure in self.structures]
-        return np.mean(each, axis=0)
+        return np.average(each, axis=0, weights=self.weights)
 
     def under(self, structure: Structure, x: Floats, y: Floats) -> Floats:
         """k(x, y) for each pair of rows, as one structure has it."""

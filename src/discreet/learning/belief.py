@@ -46,6 +46,8 @@ from discreet.privacy.reward import MOST_DIRECTIONS, RewardEncoding
 
 #: Residuals are never clipped more narrowly, in half-widths of the reward range.
 SMALLEST_WIDTH = 1 / 64
+#: No answer is taken for surer, in half-widths squared: posteriors keep full rank.
+SMALLEST_NOISE = 1e-12
 #: Shares of the budget tried for the gram matrix.
 SHARES = (0.1, 0.2, 0.3, 0.45, 0.65, 1.0)
 #: Numbers of directions that are tried under contexts.
@@ -107,7 +109,7 @@ class Belief:
     def before(cls, plan: Plan, spending: Spending = Spending()) -> "Belief":  # noqa: B008
         """Nothing released: the plan's starting point."""
         information = np.zeros(plan.map.dimension) if plan.prior is None else plan.prior.information
-        scales = Scales(None, plan.noise_variance)
+        scales = Scales(None, max(plan.noise_variance, SMALLEST_NOISE))
         return cls(plan, Window[Any].empty(information), scales, bank_of(plan).first, spending)
 
     @cached_property
@@ -254,7 +256,8 @@ class Belief:
 
             W^T W = Cov now - Cov after so many asks under a policy
 
-        What stays unknown after them is no part of it. ||W phi(x)|| is the deviation at x.
+        What stays unknown after them is no part of it. ||W phi(x)|| is the deviation at x; a policy
+        stores W as it does L^-1, which is triangular, too.
         """
         change = self.posterior.covariance - self.expected(asks, policy).covariance
         values, vectors = np.linalg.eigh((change + change.T) / 2)

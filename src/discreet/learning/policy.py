@@ -59,8 +59,9 @@ class Policy:
             object.__setattr__(self, name, frozen(getattr(self, name)))
         if self.counts is not None:
             object.__setattr__(self, "counts", frozen(self.counts))
-        if self.bold_scores is not None and not 0 <= self.bold_scores <= len(self.tilts):
-            raise InvalidArgument("bold_scores", f"a number up to {len(self.tilts)}")
+        if self.bold_scores is not None and self.bold_scores not in range(len(self.tilts) + 1):
+            words = f"a whole number from 0 to the {len(self.tilts)} scores"
+            raise InvalidArgument("bold_scores", words, self.bold_scores)
 
     def from_menu(self, indices: Indices) -> Floats:
         """The scaled actions of whole-box asks."""

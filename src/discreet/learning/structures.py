@@ -37,8 +37,8 @@ from discreet.learning.search import public_points
 AMPLITUDES = (0.25, 1.0, 4.0)
 #: The prior variance of the level of f, in half-widths of the reward range squared.
 LEVEL = 2.5
-#: What keeps a covariance of full rank, as a share of the function's variance.
-LEAST = 1e-7
+#: What keeps a covariance of full rank, as a share of the function's variance, and of its level's.
+LEAST, LEAST_OF_LEVEL = 1e-7, 1e-13
 #: Where one coordinate's functions are compared with kernels.
 MIDPOINTS = 256
 #: A structure of less weight does not count.
@@ -130,7 +130,8 @@ class Structures:
 
     @lru_cache(maxsize=4)  # noqa: B019 - beliefs of one study share the bank and few shapes
     def _roots(self, shape: float) -> tuple[Floats, ...]:
-        rest = LEVEL * self.level + LEAST * shape * np.eye(len(self.level))
+        least = max(LEAST * shape, LEAST_OF_LEVEL * LEVEL * float(np.trace(self.level)))
+        rest = LEVEL * self.level + least * np.eye(len(self.level))
         return tuple(
             cholesky(amplitude * shape * each + rest, lower=True)
             for each in self.covariances

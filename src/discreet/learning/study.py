@@ -284,7 +284,11 @@ class Study:
     def needed_contexts(self) -> dict[str, float]:
         """How likely the releases make it that each context matters, the likeliest first.
 
-        Empty where the plan names a kernel, and where nobody brings a context.
+        Up to six contexts, all sets that may matter are weighed; of more, small sets and all: of
+        seven up to three, of eight to ten up to two, of eleven to 64 one.
+
+        Empty where the plan names a kernel, where nobody brings a context, and where the plan
+        was stored when several contexts mattered together or not at all.
 
         >>> from discreet import Box, JointDP
         >>> domain = Box({"dose": (0, 10), "age": (18, 90)}, context=["age"])

@@ -18,7 +18,7 @@ def checked_directions(directions: Floats, features: int, most: int) -> Floats:
     Privacy rests on it: longer rounds than `most_integers` would exceed the slack of `Plan.mu`,
     and numbers that overflow would not be scaled to length 1.
     """
-    found = np.array(directions, dtype=np.float64)
+    found = np.array(directions, dtype=np.float64, order="C")
     if found.ndim != 2 or not 1 <= len(found) <= most or found.shape[1] != features:
         raise InvalidArgument(
             "directions", f"a matrix of {features} columns and at most {most} rows"

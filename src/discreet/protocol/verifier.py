@@ -98,10 +98,24 @@ def _check_policy(plan: Plan, epoch: Epoch) -> None:
         shape = policy.tilts.shape
         fits = len(shape) == 2 and shape[0] > 0 and shape[1] == m
         fits = fits and policy.packed_whitening.shape == (m * (m + 1) // 2,)
-    if policy.bold_scores is not None:
-        fits = fits and plan.decisions == "context" and plan.exploring.bold is not None
-    if not fits:
+    if not (fits and _explores_as_planned(plan, epoch)):
         raise Refused("this epoch's policy does not fit the plan")
+
+
+def _explores_as_planned(plan: Plan, epoch: Epoch) -> bool:
+    """Whether as many scores are bold, and as much, as the plan says: after designs, which are not.
+
+    What is believed of f is not checked: it costs regret and no privacy.
+    """
+    policy, exploring = epoch.policy, plan.exploring
+    scores = len(policy.tilts)
+    if exploring.bold is None or not scores:
+        return policy.bold_scores is None
+    if plan.is_design(epoch.first):
+        return True
+    many = scores == min(exploring.draws, epoch.length)
+    bold = (policy.optimism, policy.bold_scores) == (exploring.bold, exploring.bold_of(scores))
+    return many and bold
 
 
 def are_inside(plan: Plan, points: Floats) -> Mask:
