@@ -464,11 +464,15 @@ def test_a_damaged_earlier_study_is_named(tmp_path):
             "domain.context: expected different names out of 'dose', 'age'",
         ),
         (
-            "kernel.lengthscale",
-            -1,
+            "kernel",
+            {"type": "SquaredExponential", "lengthscale": -1},
             "kernel.lengthscale: expected a finite number above 0, got -1.0",
         ),
-        ("kernel.lengthscale", [0.1, 0.2, 0.3], "lengthscale: expected one number, or 2 of them"),
+        (
+            "kernel",
+            {"type": "SquaredExponential", "lengthscale": [0.1, 0.2, 0.3]},
+            "lengthscale: expected one number, or 2 of them",
+        ),
         ("schedule", {"first": 0}, "schedule.first: expected a whole number of at least 1, got 0"),
         ("schedule", {"growth": 2.0}, "schedule.first: expected a whole number, and it is missing"),
         ("exploration.type", "Plan", "exploration.type: expected 'Exploration', got 'Plan'"),

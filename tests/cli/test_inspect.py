@@ -96,7 +96,9 @@ def test_a_study_is_said_in_words(run, real, name):
     assert "4 at 1e-06" in out
     assert "Spent so far, at most: all of it, by a person who has had 1 round" in out
     best = real.best()
-    assert f"Best action: dose = {best.action['dose']:.3f}; mean reward {best.mean:.3f}" in out
+    what = "Not surely the best action" if real.holds_back else "Best action"
+    assert f"{what}: dose = {best.action['dose']:.3f}; mean reward {best.mean:.3f}" in out
+    assert ("Nothing that was learnt is surely better" in out) == real.holds_back
     assert f"{len(real.releases)} epochs released" in out
     for epoch in real.epochs:
         assert re.search(rf"^ +{epoch.number} +{epoch.first} to {epoch.end - 1} ", out, re.M)
@@ -508,7 +510,11 @@ def test_what_the_releases_say_of_the_function_and_of_contexts_is_said(run, tmp_
         assert f"{words} ({share:.0%})" in out
     first, second = study.needed_contexts.items()
     assert first[0] == "age"
-    assert f"How likely each context matters: age ({first[1]:.0%}), size ({second[1]:.0%})." in out
+    words = f"age ({first[1]:.0%}), size ({second[1]:.0%}). Before any release: 62%."
+    assert f"How likely each context matters: {words}" in out
+    assert [f"age = {age}, size = 0.500" in out for age in ("18.000", "54.000", "90.000")] == [
+        True
+    ] * 3
     found = json.loads(run("inspect", "study.db", "--json")[1])
     assert found["needed_contexts"] == study.needed_contexts
 

@@ -33,7 +33,7 @@ def test_a_forecast_takes_the_study_of_a_file(run):
 def test_flags_of_a_forecast_go_before_the_file(run):
     found = forecast(
         run, "--plan", DOSING, "--epsilon", 2, "--delta", 1e-4, "--rewards", -1, 1,
-        "--set", "kernel.lengthscale=0.5", "--set", "name=other", "--candidates", 5,
+        "--set", "kernel.type=Linear", "--set", "name=other", "--candidates", 5,
     )  # fmt: skip
     assert (found["delta"], found["rewards"], found["rounds"]) == (1e-4, [-1.0, 1.0], 30)
     assert [row["epsilon"] for row in found["rows"] if row["epsilon"]] == [2.0]

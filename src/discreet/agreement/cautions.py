@@ -22,10 +22,10 @@ def cautions(plan: Any) -> Iterator[tuple[str, type[UserWarning]]]:
             "people outright: take delta well below 1 / horizon",
             LargeDelta,
         )
-    if plan.noise is None and not plan.eliminates and plan.horizon < (needed := _needed(plan)):
+    if plan.noise is None and not plan.eliminates and plan.horizon < _needed(plan):
         yield (
-            f"{plan.horizon} people will hardly teach this plan anything at its epsilon: it "
-            f"takes about {needed}, a larger epsilon, or fewer features",
+            f"{plan.horizon} people will hardly teach this plan anything at its epsilon: it takes "
+            "more of them, or a larger epsilon (discreet.simulation.enough says how many)",
             ShortHorizon,
         )
 

@@ -85,7 +85,7 @@ def inspect_command(
     if figure is not None:
         check_picture(figure)
     archive = read_archive(path)
-    contexts = chosen_contexts(archive.study.plan.domain, context)
+    contexts = chosen_contexts(archive.study, context)
     found = dossier(archive, contexts)
     if figure is not None:
         if not found["best"]:
@@ -142,6 +142,8 @@ def several(paths: list[Path], *, as_json: bool) -> None:
 
 def dossier(archive: "Archive", contexts: "list[dict[str, Value] | None]") -> dict[str, Any]:
     """Everything that is said about a study, ready for JSON."""
+    from discreet.learning.study import Study
+
     study = archive.study
     plan = study.plan
     learnt = bool(study.releases) or (plan.prior is not None and archive.source != "client")
@@ -164,6 +166,7 @@ def dossier(archive: "Archive", contexts: "list[dict[str, Value] | None]") -> di
         "best": [best_row(study, each) for each in contexts] if learnt else [],
         "structures": study.structures if study.releases and len(plan.domain.names) > 1 else {},
         "needed_contexts": study.needed_contexts if study.releases else {},
+        "needed_contexts_at_first": Study(plan).needed_contexts,
         "holds_back": study.holds_back,
         "misfit": study.misfit,
         "certificate": None if study.certificate is None else asdict(study.certificate),
@@ -184,21 +187,24 @@ def best_row(study: "Study", context: "dict[str, Value] | None") -> dict[str, An
 # -- contexts
 
 
-def chosen_contexts(domain: "Box", given: list[str] | None) -> "list[dict[str, Value] | None]":
-    """The contexts to say what is best under: those given, or a few spread over the domain."""
+def chosen_contexts(study: "Study", given: list[str] | None) -> "list[dict[str, Value] | None]":
+    """The contexts to say what is best under: those given, or a few.
+
+    These differ in the context that is likeliest to matter; others are in the middle.
+    """
+    domain = study.plan.domain
     if not domain.has_context:
         if given:
             raise InvalidArgument("--context", "nothing: the domain has no context")
         return [None]
     if given:
         return [read_context(domain, given)]
-    if len(domain.context) == 1 and domain.context[0] in domain.discrete:
-        (name,) = domain.context
-        settings = domain.settings(name)
-        rows = settings if len(settings) <= 6 else settings[[0, len(settings) // 2, -1]]
-        return [_decoded(domain, row) for row in rows]
-    shares = (0.0, 0.5, 1.0) if len(domain.context) == 1 else (0.5,)
-    return [_decoded(domain, [share] * len(domain.context_columns)) for share in shares]
+    name = next(iter(study.needed_contexts), domain.context[0])
+    if name not in domain.discrete:
+        return [_decoded(domain, name, share) for share in (0.0, 0.5, 1.0)]
+    settings = domain.settings(name)
+    rows = settings if len(settings) <= 6 else settings[[0, len(settings) // 2, -1]]
+    return [_decoded(domain, name, row) for row in rows]
 
 
 def read_context(domain: "Box", given: list[str]) -> "dict[str, Value]":
@@ -221,12 +227,12 @@ def read_context(domain: "Box", given: list[str]) -> "dict[str, Value]":
     return found
 
 
-def _decoded(domain: "Box", columns: Any) -> "dict[str, Value]":
-    """The context that these columns are nearest to."""
+def _decoded(domain: "Box", varied: str, columns: Any) -> "dict[str, Value]":
+    """The context with these columns of one that varies, the others in the middle."""
     import numpy as np
 
     row = np.full(domain.dimension, 0.5)
-    row[list(domain.context_columns)] = columns
+    row[list(domain.columns(varied))] = columns
     return {name: value for name, value in domain.decode(row).items() if name in domain.context}
 
 
@@ -256,7 +262,9 @@ def show(found: dict[str, Any]) -> None:
         typer.echo(f"What the releases say of the function: {', '.join(shares)}.")
     if found["needed_contexts"]:
         shares = [f"{name} ({share:.0%})" for name, share in found["needed_contexts"].items()]
-        typer.echo(f"How likely each context matters: {', '.join(shares)}.")
+        first = next(iter(found["needed_contexts_at_first"].values()))
+        before = f"Before any release: {first:.0%}."
+        typer.echo(f"How likely each context matters: {', '.join(shares)}. {before}")
     if found["holds_back"]:
         typer.echo(
             "Nothing that was learnt is surely better than first actions: these are given out. "
@@ -269,8 +277,9 @@ def show(found: dict[str, Any]) -> None:
         low, high = best["interval"]
         under = "" if best["context"] is None else f" under {in_words(best['context'])}"
         free = {k: v for k, v in best["action"].items() if k not in (best["context"] or {})}
+        what = "Not surely the best action" if found["holds_back"] else "Best action"
         typer.echo(
-            f"Best action{under}: {in_words(free)}; mean reward {best['mean']:.3f} "
+            f"{what}{under}: {in_words(free)}; mean reward {best['mean']:.3f} "
             f"(95% interval {low:.3f} to {high:.3f})"
         )
     if found["certificate"] is not None:
