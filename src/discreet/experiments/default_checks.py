@@ -3,11 +3,13 @@
     python -m discreet.experiments.default_checks harm --runs 8
     python -m discreet.experiments.default_checks coverage --runs 200 --resume coverage.jsonl
     python -m discreet.experiments.default_checks arms --runs 24
+    python -m discreet.experiments.default_checks kernels --runs 24
     python -m discreet.experiments.default_checks parts --runs 6 --figure parts.png
 
 *harm*: regret of short studies beside that of uniform play. *coverage*: how often the 95% interval
 at the recommended action holds the true mean, for one new person a run. *arms*: the second half of
 long studies; one that mostly plays an arm worse by 0.05 costs more than 0.025 a round there.
+*kernels*: the default beside the kernel that a problem's author would name.
 *parts*: what the default costs with one of its parts taken away. Runs are finished lines of the
 file `--resume`, so a campaign goes on where it stopped, and prints again what it found;
 `--problem` plays some problems alone. Seeds are nobody's choice but the caller's.
@@ -35,19 +37,20 @@ from discreet.privacy.budget import JointDP
 from discreet.privacy.directed import MOST_DIRECTIONS
 from discreet.privacy.looks import ONE_LOOK
 from discreet.simulation.campaign import Campaign
-from discreet.simulation.differing import Dosing
+from discreet.simulation.differing import Arms, Dosing
 from discreet.simulation.play import Run, Setting, simulate, standard_error
 from discreet.simulation.prior_problem import Drawn
 from discreet.simulation.problems import find_problem
 from discreet.simulation.worlds import MakeProblem
 
 DELTA = 1e-6
-#: The problems of benchmarks, sections 1, 2 and 4.
 SHORT = (
     *("synthetic", "camelback", "styblinski-tang", "michalewicz", "hartmann6", "arms"),
     *("dosing-1", "dosing-3", "dosing-6"),
     *("dosing-1-skewed", "dosing-3-skewed", "dosing-6-skewed"),
 )
+#: The levels of privacy at which short studies are played.
+LEVELS = (0.3, 1.0, 3.0, 8.0)
 #: Problems on which intervals are judged, and how many people come.
 JUDGED = {"prior": 4000, "dosing-3": 4000, "arms": 2000, "hartmann6": 4000}
 
@@ -121,7 +124,7 @@ def row_of(run: Run, number: int) -> dict[str, float]:
 def _harm() -> Iterator[Cell]:
     for rounds in (500, 2000):
         for problem in SHORT:
-            for epsilon in (None, 0.3, 1.0, 3.0, 8.0):
+            for epsilon in (None, *LEVELS):
                 yield Cell(problem, epsilon, rounds)
 
 
@@ -134,6 +137,15 @@ def _coverage() -> Iterator[Cell]:
 def _arms() -> Iterator[Cell]:
     for epsilon in (8.0, 4.0, 1.0):
         yield Cell("arms", epsilon, 20_000)
+
+
+def _kernels() -> Iterator[Cell]:
+    named = {f"dosing-{contexts}": Dosing(contexts) for contexts in (1, 3, 6)} | {"arms": Arms()}
+    for problem, has in named.items():
+        rounds = JUDGED.get(problem, 4000)
+        for epsilon in (1.0, 8.0):
+            yield Cell(problem, epsilon, rounds)
+            yield Cell(problem, epsilon, rounds, "its own kernel", {"kernel": has.kernel})
 
 
 def _parts() -> Iterator[Cell]:
@@ -164,6 +176,7 @@ CHECKS: dict[str, Callable[[], Iterator[Cell]]] = {
     "harm": _harm,
     "coverage": _coverage,
     "arms": _arms,
+    "kernels": _kernels,
     "parts": _parts,
 }
 
@@ -202,22 +215,45 @@ def lines(cells: Iterable[Found]) -> Iterator[str]:
     >>> next(lines([Found(cell, ({"regret": 40.0, "late": 0.01},))]))
     'arms, epsilon = 8, T = 2000, the default: 40 ± 0, worst 40; late 0.0100, worst 0.0100'
     """
-    uniform: dict[tuple[str, int], float] = {}
     for each in cells:
         cell, rows, regrets = each.cell, each.rows, each.regrets
-        error = standard_error(regrets)
-        text = f"{cell.name}: {regrets.mean():.0f} ± {error or 0.0:.0f}, worst {regrets.max():.0f}"
+        text = f"{cell.name}: {_mean(regrets)}, worst {regrets.max():.0f}"
         text += f"; late {np.mean([r['late'] for r in rows]):.4f}"
         text += f", worst {max(r['late'] for r in rows):.4f}"
-        if cell.epsilon is None:
-            uniform[cell.problem, cell.rounds] = float(regrets.mean())
-        if (cell.problem, cell.rounds) in uniform:
-            ratio = regrets.mean() / uniform[cell.problem, cell.rounds]
-            text += f"; {ratio:.2f} of uniform play"
         for which in ("covered", "covered by the model alone"):
             if which in rows[0]:
                 text += f"; {which} {np.mean([r[which] for r in rows]):.0%}"
         yield text
+
+
+def shares(cells: Iterable[Found]) -> Iterator[str]:
+    """Regret as a share of that of uniform play: a table, a line for each problem and T.
+
+    >>> uniform = Found(Cell("arms", None, 500), ({"regret": 40.0, "late": 0.1},))
+    >>> private = Found(Cell("arms", 1.0, 500), ({"regret": 30.0, "late": 0.1},))
+    >>> list(shares([uniform, private]))[-1]
+    '| arms | 500 | 40 ± 0 | 0.75 ± 0.00 (0.75) |'
+    """
+    levels = " | ".join(f"ε = {epsilon:g}" for epsilon in LEVELS)
+    yield f"| problem | T | uniform play | {levels} |"
+    yield "|---|---|---|" + "---|" * len(LEVELS)
+    for (problem, rounds), group in itertools.groupby(
+        cells, lambda each: (each.cell.problem, each.cell.rounds)
+    ):
+        uniform, *private = (each.regrets for each in group)
+        row = [problem, str(rounds), _mean(uniform), *(_share(each, uniform) for each in private)]
+        yield f"| {' | '.join(row)} |"
+
+
+def _mean(regrets: Floats) -> str:
+    return f"{regrets.mean():.0f} ± {standard_error(regrets) or 0.0:.0f}"
+
+
+def _share(regrets: Floats, uniform: Floats) -> str:
+    """The ratio of the means, its error, and that of the worst run."""
+    share, whole = regrets.mean() / uniform.mean(), uniform.mean()
+    errors = (standard_error(regrets) or 0.0, share * (standard_error(uniform) or 0.0))
+    return f"{share:.2f} ± {np.hypot(*errors) / whole:.2f} ({regrets.max() / whole:.2f})"
 
 
 def _panels(cells: Iterable[Found]) -> dict[str, dict[str, Bar]]:
@@ -247,7 +283,7 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error(f"--problem {unknown[0]}: {given.check} has {', '.join(sorted(known))}")
     cells = play(given.check, given.runs, given.seed, given.resume, given.problem)
     shown, drawn = itertools.tee(cells)
-    for text in lines(shown):
+    for text in shares(shown) if given.check == "harm" else lines(shown):
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
     if given.figure is not None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
-from scipy.linalg import svd
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
@@ -25,6 +24,7 @@ from discreet.learning.law import Law, Seen
 from discreet.learning.policy import Policy
 from discreet.learning.posterior import Posterior
 from discreet.learning.report_belief import ReportBelief
+from discreet.learning.singular import thin_svd
 from discreet.privacy.book import book_seed
 from discreet.privacy.clipping import Residual
 from discreet.privacy.codebook import MOST_BOOK_DIRECTIONS, BookSums, CodebookEncoding
@@ -100,7 +100,7 @@ class BookBelief(ReportBelief):
         """Directions that differ most between these people, first few."""
         root, centred = self.posterior.whitening, self._compared(went)
         whitened = (centred @ root.T) * np.sqrt(went.weights)[:, None]
-        basis = svd(whitened, full_matrices=False)[2]
+        basis = thin_svd(whitened)[2]
         most = min(MOST_BOOK_DIRECTIONS, len(basis))
         counts = [count for count in COUNTS if count < most] + [most]
         return [basis[:count] @ root for count in counts]

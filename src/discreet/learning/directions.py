@@ -16,12 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular, svd
+from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from discreet.arrays import Floats
 from discreet.learning.inference import Clipped, along_lines
 from discreet.learning.posterior import Posterior
+from discreet.learning.singular import thin_svd
 from discreet.learning.window import Block, Window, gathered
 
 #: Directions mix at most this many principal ones.
@@ -93,7 +94,7 @@ class _Gain:
 def best_directions(posterior: Posterior, prospect: Prospect, noise: float, most: int) -> Floats:
     """B, one of at most so many directions a row: g(x) = B phi(x) / ||B phi(x)||."""
     spread = prospect.phi @ posterior.whitening.T
-    left, singular, right = svd(spread, full_matrices=False)
+    left, singular, right = thin_svd(spread)
     kept = max(1, int(np.sum(singular[:PRINCIPAL] > 1e-7 * singular[0])))
     left, singular, right = left[:, :kept], singular[:kept], right[:kept]
     gain = _Gain(left, prospect.useful, prospect.total, noise)

@@ -35,6 +35,7 @@ from discreet.learning.epoch import Epoch
 from discreet.learning.phase import Phase
 from discreet.learning.policy import Policy
 from discreet.learning.posterior import Posterior
+from discreet.learning.singular import thin_svd
 from discreet.privacy.clipping import Residual
 from discreet.privacy.encodings import Encoding
 from discreet.privacy.reward import RewardEncoding
@@ -151,7 +152,7 @@ class Remaining:
         expected, ahead = self._outlook(length), foreseen(self.plan)
         most = ahead[min(self.phases, len(ahead) - 1)].rank
         common = leading(self.plan)[0][:most]
-        options = [_spanning(phi @ common.T) @ common, np.linalg.svd(phi, full_matrices=False)[2]]
+        options = [_spanning(phi @ common.T) @ common, thin_svd(phi)[2]]
         best, width = options[0], math.inf
         for vectors, least in zip(options, (len(options[0]), 1), strict=True):
             left = tails(phi, vectors)
@@ -263,5 +264,5 @@ def _directions(epoch: Epoch) -> Floats:
 
 def _spanning(psi: Floats) -> Floats:
     """An orthonormal basis of what the rows span."""
-    _, lengths, vectors = np.linalg.svd(psi, full_matrices=False)
+    _, lengths, vectors = thin_svd(psi)
     return vectors[lengths > INDEPENDENT * lengths[0]]

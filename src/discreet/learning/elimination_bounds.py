@@ -25,6 +25,7 @@ from discreet.agreement.plan import MOST_ASKS, Plan
 from discreet.arrays import Floats
 from discreet.learning.arms import Arms, arms_of
 from discreet.learning.design import TOLERANCE, most_rows
+from discreet.learning.singular import thin_svd
 from discreet.privacy.clipping import Residual
 from discreet.privacy.reward import RewardEncoding
 
@@ -101,7 +102,7 @@ def leading(plan: Plan) -> tuple[Floats, Floats]:
     Beyond the first r directions lies at most `tails[r - 1]` of the length of any arm's features.
     """
     phi = arms_of(plan).phi
-    vectors = np.linalg.svd(phi, full_matrices=False)[2]
+    vectors = thin_svd(phi)[2]
     return vectors, tails(phi, vectors)
 
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import svd
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
@@ -32,6 +31,7 @@ from discreet.learning.law import Law, Seen
 from discreet.learning.policy import Policy
 from discreet.learning.posterior import Posterior
 from discreet.learning.search import public_points
+from discreet.learning.singular import thin_svd
 from discreet.learning.window import Window
 from discreet.privacy.clipping import Residual
 from discreet.privacy.directed import MOST_DIRECTIONS, DirectedEncoding
@@ -127,7 +127,7 @@ class PersonalBelief(Belief):
     def _directions(self, block: CrowdBlock) -> list[Floats]:
         """The directions that vary most for these people, as the posterior has it: first few."""
         root = self.posterior.whitening.T
-        basis = svd(root.T @ block.root, full_matrices=False)[0]
+        basis = thin_svd(root.T @ block.root)[0]
         most = min(MOST_DIRECTIONS, basis.shape[1])
         counts = sorted({min(count, most) for count in self.spending.counts})
         return [basis[:, :count].T @ root.T for count in counts]

@@ -162,7 +162,7 @@ class Pricing:
         worth = 0.35 + 0.5 c1 - 0.25 c1 c2 + 0.2 discount (1 - c3)
         mean = price (1 - discount / 2) / (1 + exp((price - worth) / 0.08)),  Laplace noise of 0.1
 
-    Kept aside: nothing that learns was tuned on it.
+    Kept aside: nothing that chooses actions was tuned on it.
 
     >>> Pricing().mean(np.array([[0.0, 0.5, 0.5, 0.5, 0.5]])).tolist()
     [0.0]
