@@ -86,7 +86,8 @@ def test_the_page_says_what_was_found_and_nothing_else(monkeypatch, tmp_path):
 
     monkeypatch.setattr(Cell, "play", missing)
     found = list[str]()
-    for check, runs in {"harm": 12, "coverage": 200, "arms": 24, "parts": 6}.items():
+    runs_of = {"harm": 12, "coverage": 200, "arms": 24, "kernels": 24, "parts": 24}
+    for check, runs in runs_of.items():
         file = shutil.copy(DOCS / "data" / f"default-{check}.jsonl", tmp_path)
         cells = default_checks.play(check, runs, 5501, Path(file))
         found += shares(cells) if check == "harm" else lines(cells)

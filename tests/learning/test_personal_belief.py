@@ -7,7 +7,6 @@ import pytest
 
 from discreet.agreement.plan import Plan
 from discreet.agreement.release import Release
-from discreet.agreement.schedule import Exploration
 from discreet.domain.box import Box
 from discreet.features.kernels import SquaredExponential
 from discreet.learning.crowds import CrowdBlock, crowd_of
@@ -99,13 +98,21 @@ def test_a_study_that_is_read_back_believes_the_same():
     assert np.array_equal(again.belief.law.tilt, study.belief.law.tilt)
 
 
-def test_narrow_looks_at_earlier_people_add_to_what_is_known():
-    # Exploration that does not depend on what was seen: both then send people to like places.
-    steady = {"exploration": Exploration(0.3, 0.3)}
-    plans = (_plan(looks=looks, **steady) for looks in (FOUR_LOOKS, (1.0,)))
-    four, one = (_played(plan, 600).belief for plan in plans)
-    points = public_points(BOX)
-    assert four.posterior.variance(points).mean() < one.posterior.variance(points).mean()
+@pytest.mark.parametrize("seed", range(3))
+def test_a_release_that_looks_at_earlier_people_tells_more_than_one_of_the_newest(seed):
+    study = _played(_plan(1.0, looks=FOUR_LOOKS), 600, seed=seed)
+    belief, epoch = study.belief, study.next_epoch()
+    block, points = belief._block(epoch.policy, epoch.first, epoch.length), public_points(BOX)
+    forgotten = belief.window
+    while forgotten.blocks:
+        forgotten = forgotten._without_oldest()
+
+    def told(window):
+        entered = window.entered(block, belief.scales.noise)
+        left = belief._foreseen(entered, epoch.encoding).variance(points)
+        return (belief.posterior.variance(points) - left).mean()
+
+    assert told(belief.window) > 1.2 * told(forgotten)
 
 
 def test_directions_are_few_where_noise_is_large():

@@ -37,7 +37,7 @@ from discreet.privacy.budget import JointDP
 from discreet.privacy.directed import MOST_DIRECTIONS
 from discreet.privacy.looks import ONE_LOOK
 from discreet.simulation.campaign import Campaign
-from discreet.simulation.differing import Arms, Dosing
+from discreet.simulation.differing import Arms, Dosing, Pricing
 from discreet.simulation.play import Run, Setting, simulate, standard_error
 from discreet.simulation.prior_problem import Drawn
 from discreet.simulation.problems import find_problem
@@ -140,8 +140,8 @@ def _arms() -> Iterator[Cell]:
 
 
 def _kernels() -> Iterator[Cell]:
-    named = {f"dosing-{contexts}": Dosing(contexts) for contexts in (1, 3, 6)} | {"arms": Arms()}
-    for problem, has in named.items():
+    dosing = {f"dosing-{contexts}": Dosing(contexts) for contexts in (1, 3, 6)}
+    for problem, has in (dosing | {"arms": Arms(), "pricing": Pricing()}).items():
         rounds = JUDGED.get(problem, 4000)
         for epsilon in (1.0, 8.0):
             yield Cell(problem, epsilon, rounds)
