@@ -30,6 +30,8 @@ FENCE = re.compile(
     r"^(?P<before>[^\n]*)\n(?P<margin> *)```(?P<language>[\w{}-]*)\n(?P<text>.*?)^(?P=margin)```$",
     re.MULTILINE | re.DOTALL,
 )
+#: Under the heading of a table: as long as its numbers take.
+RULE = re.compile("─+")
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 
 
@@ -55,6 +57,7 @@ class Block:
         shown, printed = " ".join(self.text.split()), " ".join(printed.split())
         if not self.varies:
             return shown == printed
+        shown, printed = (RULE.sub("─", text) for text in (shown, printed))
         form = re.compile(NUMBER.pattern.join(map(re.escape, NUMBER.split(shown))))
         return form.fullmatch(printed) is not None
 

@@ -104,6 +104,8 @@ def test_what_a_page_shows_is_compared():
     varying = pages.Block("text", "best: 24.5 (1e-06)", varies=True)
     assert varying.shows("best: -3 (0.5)\n")
     assert not varying.shows("worst: 24.5 (1e-06)")
+    table = pages.Block("text", "regret\n──────\n17±4\n", varies=True)
+    assert table.shows("regret\n─────────\n107±22\n")
     assert not varying.shows("best: 24.5 (1e-06), and more")
 
 
